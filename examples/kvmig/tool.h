@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * What the files of the kvmig tool share: exit codes, settings and how options fill them, the cluster view, texts, and
+ * one entry per command. The tool uses only libkvmig's public headers, libc, and json-c (to read and print JSON).
+ */
+#ifndef KVMIG_TOOL_H
+#define KVMIG_TOOL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <json.h>
+
+#include <kvmig/kvmig.h>
+
+/* What the process ends with; main.c prints the table in --help, kvmig.1 documents it. */
+enum exit_code {
+    EXIT_OK = 0, /* done; the VM can migrate */
+    EXIT_FAILED = 1, /* the migration failed, the guest is where it was */
+    EXIT_USAGE = 2,
+    EXIT_BLOCKED = 3, /* refused: the plan has blockers, or the action is not proven safe */
+    EXIT_CANCELLED = 4,
+    EXIT_UNDECIDED = 5, /* where the guest is is not known, or it needs a decision */
+    EXIT_NOT_FOUND = 6, /* no such VM or host, or it does not answer */
+    EXIT_ERROR = 7, /* anything else: the environment, a file, the library */
+    EXIT_LEFT = 130, /* the user left before the end (third Ctrl-C) */
+};
+
+/* ---- settings: what options fill ---- */
+struct text_list {
+    const char **v;
+    size_t n;
+};
+
+struct settings {
+    /* every command */
+    struct text_list uris, shared_paths;
+    uint64_t sync_timeout_ms, refresh_ms, call_timeout_ms;
+    uint64_t max_migrations, max_outbound, max_inbound; /* UINT32_MAX = no limit */
+    bool json;
+    /* one VM */
+    const char *vm, *source, *target;
+    /* plan and migrate */
+    uint64_t plan_flags; /* enum kvmig_plan_flags */
+    int32_t copy, handover;
+    struct text_list copy_disks;
+    const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
+    char *target_xml, *persistent_xml; /* contents of files, owned */
+    uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;
+    uint64_t parallel, converge_initial, converge_increment, compression_level;
+    /* migrate */
+    uint64_t queue_timeout_ms, step_timeout_ms, migrate_timeout_ms, resolve_timeout_ms, abort_timeout_ms, poll_ms;
+    int32_t cancel_at; /* an enum kvmig_phase; 0 = never */
+    uint64_t cancel_after_iteration; /* 0 = never */
+    const char *report_path;
+    /* hosts */
+    bool vms;
+    /* where */
+    int32_t action; /* an enum kvmig_location_action; 0 = only look */
+};
+
+/* ---- options.c ---- */
+enum option_kind {
+    OPTION_SWITCH, /* bool = true */
+    OPTION_FLAG, /* uint64_t |= extra */
+    OPTION_TEXT, /* const char * */
+    OPTION_LIST, /* struct text_list, may be repeated */
+    OPTION_NUMBER, /* uint64_t between min and max */
+    OPTION_LIMIT, /* likewise, or the word "unlimited" */
+    OPTION_SECONDS, /* uint64_t ms; a number is seconds, or has a unit: ms s m h */
+    OPTION_MILLISECONDS, /* likewise; a plain number is ms */
+    OPTION_FILE, /* char *: the contents of the file */
+    OPTION_CHOICE, /* int32_t: whose name (by name_of) was given */
+};
+
+struct option_def {
+    const char *name;
+    char letter; /* 0 = none */
+    enum option_kind kind;
+    size_t offset; /* of the value, in struct settings */
+    const char *metavar; /* of the argument; NULL for switches and flags */
+    const char *help;
+    uint64_t extra; /* OPTION_FLAG: the bit */
+    uint64_t min, max;
+    const char *(*name_of)(int32_t value); /* OPTION_CHOICE: values min to max */
+};
+
+/* Options with a title of their own in --help; ends with an option whose name is NULL. */
+struct option_group {
+    const char *title;
+    const struct option_def *options;
+};
+
+struct command {
+    const char *name;
+    const char *arguments; /* for the usage line */
+    const char *summary; /* one line */
+    const char *details; /* for its --help; may be NULL */
+    bool takes_vm;
+    const struct option_group *const *groups; /* NULL-terminated */
+    int (*run)(const struct settings *settings);
+};
+
+extern const struct option_group connect_options, plan_options; /* options_common.c */
+
+/* Parses what follows the command's name. Returns -1 to go on, or the exit code to end with (help was printed, or a
+ * mistake was explained). */
+int options_parse(const struct command *command, int argc, char **argv, struct settings *settings);
+void options_free(struct settings *settings);
+const char *copy_name(int32_t copy);
+const char *handover_name(int32_t handover);
+/* The library's options for these settings; borrows from them. */
+struct kvmig_plan_opts settings_plan_opts(const struct settings *settings);
+
+/* ---- text.c: how things are written for people ---- */
+#define TEXT_MAX 48
+struct text {
+    char s[TEXT_MAX];
+};
+struct text text_bytes(uint64_t bytes); /* "1.5 GiB"; "?" for UINT64_MAX, as below */
+struct text text_rate(uint64_t bytes_per_s);
+struct text text_ms(uint64_t ms); /* "85 ms", "12.3 s", "4 min 05 s" */
+struct text text_version(uint64_t version); /* libvirt's numbers: 9000000 is 9.0.0 */
+/* To stderr, after "kvmig: ". */
+void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Likewise: the message of an error with where, evidence and advice; returns the exit code that fits its code. error
+ * NULL = kvmig_error_last(). */
+int complain_error(const char *what, const struct kvmig_error *error);
+int exit_code_of(int32_t error_code);
+
+/* A table with columns as wide as their widest cell; cells are copied. */
+struct table;
+struct table *table_new(const char *const *titles, size_t n_columns);
+void table_add(struct table *table, const char *const *cells); /* NULL cell = "-" */
+void table_print(const struct table *table, FILE *out, const char *indent);
+void table_free(struct table *table);
+
+/* ---- json.c: reading JSON that the library wrote ---- */
+struct json_object *json_parse_owned(char *text); /* frees text; NULL if it is not JSON */
+struct json_object *json_member(struct json_object *object, const char *key); /* borrowed; NULL if absent or null */
+const char *json_text(struct json_object *object, const char *key); /* borrowed; NULL if absent or no string */
+uint64_t json_number(struct json_object *object, const char *key); /* UINT64_MAX if absent or no number */
+bool json_true(struct json_object *object, const char *key);
+struct json_object *json_list_at(struct json_object *list, size_t index); /* borrowed; NULL past the end */
+size_t json_list_length(struct json_object *list); /* 0 for what is no array */
+void json_print(struct json_object *object, FILE *out); /* many lines, for people and for jq */
+/* {"type": type, ...members of object...} on one line, flushed. */
+void json_print_line(const char *type, struct json_object *object, FILE *out);
+
+/* ---- findings.c ---- */
+/* Those between two severities, worst first, each with object, evidence and advice. Returns how many. */
+size_t findings_print(const struct kvmig_findings *findings, int32_t worst, int32_t mildest, FILE *out);
+void finding_print(const struct kvmig_finding *finding, FILE *out);
+
+/* ---- view.c: context and cluster ---- */
+struct view {
+    struct kvmig_context *context;
+    struct kvmig_cluster *cluster;
+    struct lost_host *lost; /* hosts that do not answer now */
+};
+/* Opens the hosts and waits until each was read or is known to be unreachable. Returns 0, or the exit code after it
+ * explained the mistake. Close it in either case. Hosts that do not answer are named on stderr. */
+int view_open(struct view *view, const struct settings *settings);
+void view_close(struct view *view);
+size_t view_lost_count(const struct view *view);
+
+/* ---- commands ---- */
+extern const struct command hosts_command, plan_command, migrate_command, where_command;
+
+/* cmd_plan.c, also for migrate */
+int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);
+void plan_print(const struct kvmig_plan *plan, FILE *out);
+
+/* ---- migrate_output.c: what a running migration shows ---- */
+struct output;
+struct output *output_new(bool json);
+void output_event(struct output *output, const struct kvmig_event *event);
+/* A line of the tool's own between the library's: to stdout for people, to stderr if stdout is JSON. */
+void output_say(struct output *output, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void output_free(struct output *output);
+
+/* ---- migrate_summary.c ---- */
+void summary_print(struct json_object *report, const struct settings *settings, const struct kvmig_error *error,
+                   FILE *out);
+
+/* ---- signals.c: the first signals of the user are requests ---- */
+void signals_catch(struct kvmig_context *context);
+int signals_count(void); /* how many came so far */
+void signals_release(void);
+
+#endif

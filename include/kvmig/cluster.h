@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * @file cluster.h
+ * The cluster view: hosts, their VMs, storage, networks and limits, kept current in the background.
+ * Plans and sessions are made from it. A host that hangs or is down delays no other.
+ */
+#ifndef KVMIG_CLUSTER_H
+#define KVMIG_CLUSTER_H
+
+#include <kvmig/context.h>
+#include <kvmig/event.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A limit that is never reached. */
+#define KVMIG_UNLIMITED UINT32_MAX
+
+/** Options of kvmig_cluster_open(); zero is the default of every member. Append-only. Since: 0.1.0 */
+struct kvmig_cluster_opts {
+    size_t size; /**< set by KVMIG_CLUSTER_OPTS_INIT */
+    const char *const *libvirt_uris; /**< libvirt URIs of the hosts; copied */
+    size_t n_libvirt_uris;
+    const char *const *shared_paths; /**< folders that the caller knows to be one shared storage on all hosts; copied */
+    size_t n_shared_paths;
+    uint32_t refresh_ms; /**< how often each host is read; 0 = 5000 */
+    uint32_t call_timeout_ms; /**< a libvirt call that takes longer makes the host lost; 0 = 10000 */
+    uint32_t max_migrations; /**< in total; 0 = 5 (KubeVirt's default), KVMIG_UNLIMITED = no limit */
+    uint32_t max_outbound; /**< from one host; 0 = 2 (KubeVirt's default) */
+    uint32_t max_inbound; /**< to one host; 0 = 2 */
+    struct kvmig_event_callback on_event;
+};
+
+#ifdef __cplusplus
+#define KVMIG_CLUSTER_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(struct kvmig_cluster_opts)                                                                              \
+    }
+#else
+#define KVMIG_CLUSTER_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        .size = sizeof(struct kvmig_cluster_opts)                                                                      \
+    }
+#endif
+
+struct kvmig_cluster;
+
+/**
+ * Opens a view. Returns at once; KVMIG_EVENT_CLUSTER_SYNCED arrives when every host was read or is known to
+ * be unreachable. *out_cluster is owned: kvmig_cluster_unref(). opts->on_event is taken, also on failure.
+ * Threads: any. Errors: -EINVAL (names the option), -E2BIG. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_open(struct kvmig_context *context, const struct kvmig_cluster_opts *opts,
+                                     struct kvmig_cluster **out_cluster);
+
+/** One more owner. Threads: any. Since: 0.1.0 */
+KVMIG_API struct kvmig_cluster *kvmig_cluster_ref(struct kvmig_cluster *cluster);
+/**
+ * One owner less; NULL is ignored. Sessions keep the view that they need. Its events stop with the last owner.
+ * Never blocks. Threads: any. Since: 0.1.0
+ */
+KVMIG_API void kvmig_cluster_unref(struct kvmig_cluster *cluster);
+
+/**
+ * Reads every host again, now; KVMIG_EVENT_CLUSTER_SYNCED follows. Threads: any. Errors: -EINVAL. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_refresh(struct kvmig_cluster *cluster);
+
+/** 1 if every host was read once or is known to be unreachable. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_cluster_is_synced(struct kvmig_cluster *cluster);
+
+/**
+ * The whole view as JSON: hosts with versions, CPU, memory, machine types, networks, pools and jobs, and
+ * their domains. *out_json is owned by the caller, who frees it with free().
+ * Threads: any. Errors: -EINVAL. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_to_json(struct kvmig_cluster *cluster, char **out_json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * @file context.h
+ * The loop. A context owns one file descriptor that is readable when there is work; the caller's own
+ * loop watches it and calls kvmig_context_dispatch(). Callers without a loop use kvmig_context_run(),
+ * or let the library dispatch on a thread of its own.
+ */
+#ifndef KVMIG_CONTEXT_H
+#define KVMIG_CONTEXT_H
+
+#include <kvmig/error.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Levels of log messages. Append-only. Since: 0.1.0 */
+enum kvmig_log_level {
+    KVMIG_LOG_ERROR = 1,
+    KVMIG_LOG_WARN = 2, /**< the default */
+    KVMIG_LOG_INFO = 3,
+    KVMIG_LOG_DEBUG = 4,
+};
+
+/** Options of a context. Append-only. Since: 0.1.0 */
+enum kvmig_context_flags {
+    KVMIG_CONTEXT_THREAD = 1 << 0, /**< dispatch on a thread of the library; callbacks run there */
+};
+
+/**
+ * Where log messages go, instead of standard error. fn runs in dispatch, like every callback. free (may be
+ * NULL) runs exactly once, after the last call.
+ */
+struct kvmig_log_callback {
+    void (*fn)(int32_t level, const char *module, const char *message, void *user_data);
+    void *user_data;
+    void (*free)(void *user_data);
+};
+
+/** Options of kvmig_context_new(); zero is the default of every member. Append-only. Since: 0.1.0 */
+struct kvmig_context_opts {
+    size_t size; /**< set by KVMIG_CONTEXT_OPTS_INIT */
+    uint32_t flags; /**< enum kvmig_context_flags */
+    int32_t log_level; /**< an enum kvmig_log_level; 0 = the variable KVMIG_LOG, else KVMIG_LOG_WARN */
+    struct kvmig_log_callback on_log; /**< fn NULL = standard error */
+};
+
+#ifdef __cplusplus
+#define KVMIG_CONTEXT_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(struct kvmig_context_opts)                                                                              \
+    }
+#else
+#define KVMIG_CONTEXT_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        .size = sizeof(struct kvmig_context_opts)                                                                      \
+    }
+#endif
+
+struct kvmig_context;
+
+/**
+ * Makes a context. opts may be NULL. *out_context is owned: kvmig_context_unref().
+ * The environment variable KVMIG_LOG sets levels: "debug", or "warn,session=debug,libvirt=info".
+ * Threads: any. Errors: -EINVAL, -E2BIG (opts newer than the library), -EMFILE, -ENFILE, -EAGAIN. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_context_new(const struct kvmig_context_opts *opts, struct kvmig_context **out_context);
+
+/** One more owner. Threads: any. Since: 0.1.0 */
+KVMIG_API struct kvmig_context *kvmig_context_ref(struct kvmig_context *context);
+
+/**
+ * One owner less; NULL is ignored. With the last one the context stops: nothing is delivered any more but the
+ * free functions of callbacks, which run now. Never blocks on a hung host: such a thread keeps what it
+ * needs and ends by itself. Threads: any; not from a callback of the dispatcher thread for the last owner.
+ * Since: 0.1.0
+ */
+KVMIG_API void kvmig_context_unref(struct kvmig_context *context);
+
+/**
+ * The descriptor to watch for input (level-triggered), for the life of the context. Do not read or close it.
+ * Threads: any. Errors: -EINVAL for NULL, -EBUSY if the context dispatches on its own thread. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_context_get_fd(struct kvmig_context *context);
+
+/**
+ * Does what is due, without blocking: timers, results of workers, callbacks. Returns 1 if more is due
+ * already, 0 if not. Threads: any, one at a time. Errors: -EBUSY from inside a callback, from a second thread,
+ * or if the context has its own thread; -ECHILD in a forked child. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_context_dispatch(struct kvmig_context *context);
+
+/**
+ * Dispatches until until(user_data) returns non-zero (asked before the first wait and after each
+ * dispatch; NULL = never) or timeout_ms have passed (-1 = no limit). Returns 0 if the condition was met.
+ * With the context's own thread it only waits. Threads: as dispatch. Errors: -ETIMEDOUT, -EBUSY, -ECHILD, -EINVAL.
+ * Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_context_run(struct kvmig_context *context, int32_t (*until)(void *user_data), void *user_data,
+                                    int64_t timeout_ms);
+
+/**
+ * Makes a running kvmig_context_run() ask its condition again. Threads: any; also from a signal handler.
+ * Since: 0.1.0
+ */
+KVMIG_API void kvmig_context_wake(struct kvmig_context *context);
+
+/** "error", "warn", "info", "debug"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_log_level_name(int32_t level);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

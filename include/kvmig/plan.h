@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * @file plan.h
+ * The planner: whether, where and how a VM can migrate, and every reason why not. A plan is pure: made from
+ * the cluster view as it is, without I/O, and immutable.
+ */
+#ifndef KVMIG_PLAN_H
+#define KVMIG_PLAN_H
+
+#include <kvmig/cluster.h>
+#include <kvmig/finding.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The answer of a plan. Append-only. Since: 0.1.0 */
+enum kvmig_verdict {
+    KVMIG_VERDICT_MIGRATABLE = 1, /**< no blocker and no risk worth a warning */
+    KVMIG_VERDICT_MIGRATABLE_WITH_RISK = 2, /**< may start; each risk is a finding */
+    KVMIG_VERDICT_QUEUED = 3, /**< nothing is wrong, but a limit holds it back */
+    KVMIG_VERDICT_BLOCKED = 4, /**< must not start */
+    KVMIG_VERDICT_SOURCE = 5, /**< candidates only: this host is the source */
+};
+
+/** How a disk gets to the target. Append-only. Since: 0.1.0 */
+enum kvmig_disk_method {
+    KVMIG_DISK_SHARED = 1, /**< both hosts see the same storage */
+    KVMIG_DISK_COPY_FULL = 2, /**< the whole disk is copied */
+    KVMIG_DISK_COPY_INCREMENTAL = 3, /**< the top image is copied over a backing chain that the target has */
+    KVMIG_DISK_SKIP = 4, /**< empty or read-only, or left out by the caller */
+    KVMIG_DISK_IMPOSSIBLE = 5, /**< neither shared nor copyable; a finding says why */
+};
+
+/** Which disks are copied. Append-only. Since: 0.1.0 */
+enum kvmig_copy {
+    KVMIG_COPY_AUTO = 0, /**< those that are not proven to be shared; incremental where the target has the chain */
+    KVMIG_COPY_NONE = 1, /**< none: all storage is shared, the caller says */
+    KVMIG_COPY_FULL = 2, /**< copy_disks, or all writable disks that are not shared, whole */
+    KVMIG_COPY_INCREMENTAL = 3, /**< likewise, top images only */
+};
+
+/** How the guest is handed over. Append-only. Since: 0.1.0 */
+enum kvmig_handover {
+    KVMIG_HANDOVER_NORMAL = 0, /**< libvirt starts the target; a lost reply at that moment could leave two copies */
+    KVMIG_HANDOVER_STRICT = 1, /**< the target comes up paused and is resumed once the source is proven stopped */
+};
+
+/** Switches of a migration. Append-only. Since: 0.1.0 */
+enum kvmig_plan_flags {
+    KVMIG_PLAN_MANAGED =
+        1 << 0, /**< this process drives libvirt's phases; default: the source daemon does (peer-to-peer) */
+    KVMIG_PLAN_UNSAFE = 1 << 1, /**< consent: VIR_MIGRATE_UNSAFE, the caller knows that the storage is safe */
+    KVMIG_PLAN_AUTO_CONVERGE = 1 << 2, /**< QEMU may throttle the guest's CPUs */
+    KVMIG_PLAN_ALLOW_POSTCOPY = 1 << 3, /**< consent: post-copy may be switched to; from then on there is no way back */
+    KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY = 1 << 4, /**< switch to post-copy after the first round (needs ALLOW_POSTCOPY) */
+    KVMIG_PLAN_TLS = 1 << 5, /**< encrypt the migration (QEMU's own TLS) */
+    KVMIG_PLAN_TRANSIENT_TARGET = 1 << 6, /**< do not make the domain persistent on the target */
+    KVMIG_PLAN_KEEP_SOURCE_DEFINITION = 1 << 7, /**< leave the persistent definition on the source */
+    KVMIG_PLAN_ABORT_ON_IO_ERROR = 1 << 8, /**< VIR_MIGRATE_ABORT_ON_ERROR */
+};
+
+/** What to plan; zero is the default of every member. Append-only. Since: 0.1.0 */
+struct kvmig_plan_opts {
+    size_t size; /**< set by KVMIG_PLAN_OPTS_INIT */
+    const char *vm; /**< name or UUID of the VM; required */
+    const char *source; /**< host name or URI; NULL = where the VM runs */
+    const char *target; /**< host name or URI; NULL = the best one */
+    uint64_t flags; /**< enum kvmig_plan_flags */
+    int32_t copy; /**< an enum kvmig_copy */
+    int32_t handover; /**< an enum kvmig_handover */
+    const char *const *copy_disks; /**< target devices ("vda") to copy; n 0 = the planner chooses */
+    size_t n_copy_disks;
+    const char *target_pool; /**< pool for new volumes; NULL = the pool of the same path or name */
+    uint64_t bandwidth_mib; /**< MiB/s; 0 = unlimited */
+    uint64_t postcopy_bandwidth_mib; /**< MiB/s in post-copy; 0 = unlimited */
+    uint64_t max_downtime_ms; /**< longest pause that is acceptable; 0 = QEMU's 300 ms */
+    uint32_t parallel_connections; /**< 0 or 1 = one stream; else that many (VIR_MIGRATE_PARALLEL) */
+    uint32_t auto_converge_initial; /**< percent; 0 = QEMU's default */
+    uint32_t auto_converge_increment; /**< percent; 0 = QEMU's default */
+    const char *compression; /**< "xbzrle", "mt", "zlib", "zstd"; NULL = none */
+    int32_t compression_level; /**< for mt, zlib and zstd; 0 = the default */
+    int32_t reserved; /**< must be 0 */
+    const char *tls_destination; /**< name in the target's certificate, when migrating by address */
+    const char *target_uri; /**< how the source daemon dials the target daemon; NULL = the target's own URI */
+    const char *migrate_uri; /**< VIR_MIGRATE_PARAM_URI; NULL = libvirt chooses */
+    const char *target_name; /**< new name on the target; NULL = keep */
+    const char *target_xml; /**< domain XML for the target (host-specific parts may differ); NULL = as on the source */
+    const char *persistent_xml; /**< the same for the persistent definition */
+};
+
+#ifdef __cplusplus
+#define KVMIG_PLAN_OPTS_INIT                                                                                           \
+    {                                                                                                                  \
+        sizeof(struct kvmig_plan_opts)                                                                                 \
+    }
+#else
+#define KVMIG_PLAN_OPTS_INIT                                                                                           \
+    {                                                                                                                  \
+        .size = sizeof(struct kvmig_plan_opts)                                                                         \
+    }
+#endif
+
+struct kvmig_plan;
+
+/**
+ * Plans one migration. A VM that cannot move is no error: the verdict says so. *out_plan is owned:
+ * kvmig_plan_unref(). Threads: any. Errors: -EINVAL (names the option), -E2BIG, -KVMIG_ENOTSYNCED, -KVMIG_ENOVM,
+ * -KVMIG_EAMBIGUOUS, -KVMIG_ENOHOST. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_plan(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
+                                     struct kvmig_plan **out_plan);
+
+/** One more owner. Threads: any. Since: 0.1.0 */
+KVMIG_API struct kvmig_plan *kvmig_plan_ref(const struct kvmig_plan *plan);
+/** One owner less; NULL is ignored. Threads: any. Since: 0.1.0 */
+KVMIG_API void kvmig_plan_unref(struct kvmig_plan *plan);
+
+/** An enum kvmig_verdict. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_plan_verdict(const struct kvmig_plan *plan);
+/** The VM's name. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_vm(const struct kvmig_plan *plan);
+/** The source host. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_source(const struct kvmig_plan *plan);
+/** The target chosen or asked for; NULL if there is none. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_target(const struct kvmig_plan *plan);
+/** Findings about the VM and the target, worst first. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const struct kvmig_findings *kvmig_plan_findings(const struct kvmig_plan *plan);
+
+/** How many disks the VM has. Threads: any. Since: 0.1.0 */
+KVMIG_API size_t kvmig_plan_disk_count(const struct kvmig_plan *plan);
+/** The target device of a disk ("vda"); NULL past the end. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_disk_target(const struct kvmig_plan *plan, size_t index);
+/** An enum kvmig_disk_method; 0 past the end. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_plan_disk_method(const struct kvmig_plan *plan, size_t index);
+
+/** How many other hosts were judged. Threads: any. Since: 0.1.0 */
+KVMIG_API size_t kvmig_plan_candidate_count(const struct kvmig_plan *plan);
+/** A judged host, best first; NULL past the end. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_candidate_host(const struct kvmig_plan *plan, size_t index);
+/** Its enum kvmig_verdict. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_plan_candidate_verdict(const struct kvmig_plan *plan, size_t index);
+/** Its findings, worst first. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const struct kvmig_findings *kvmig_plan_candidate_findings(const struct kvmig_plan *plan, size_t index);
+
+/**
+ * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Threads: any. Returns 0.
+ * Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json);
+
+/** "MIGRATABLE", ...; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_verdict_name(int32_t verdict);
+/** "shared", "copy-full", "copy-incremental", "skip", "impossible"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_disk_method_name(int32_t method);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

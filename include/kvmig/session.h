@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/**
+ * @file session.h
+ * One migration of one VM, from start to exactly one terminal event. The guest is proven to run at the end of every
+ * path that has a known outcome; where it is not known, the session ends as Indeterminate and says what to check.
+ */
+#ifndef KVMIG_SESSION_H
+#define KVMIG_SESSION_H
+
+#include <kvmig/cluster.h>
+#include <kvmig/plan.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Options of kvmig_session_new(); zero is the default of every member. Append-only. Since: 0.1.0 */
+struct kvmig_session_opts {
+    size_t size; /**< set by KVMIG_SESSION_OPTS_INIT */
+    struct kvmig_event_callback on_event;
+    const struct kvmig_plan_opts *plan_opts; /**< used when no plan is given: the session plans at start; copied */
+    uint64_t queue_timeout_ms; /**< longest wait for a slot; 0 = one hour */
+    uint64_t step_timeout_ms; /**< longest check, preparation or clean-up step; 0 = 60 s */
+    uint64_t migrate_timeout_ms; /**< longest migrate call, then it is aborted; 0 = six hours */
+    uint64_t resolve_timeout_ms; /**< how long to go on asking where the guest is; 0 = two minutes */
+    uint64_t abort_timeout_ms; /**< how long to wait for an aborted migrate call to return; 0 = 30 s */
+    uint32_t poll_ms; /**< how often progress is read; 0 = 200 */
+    uint32_t reserved; /**< must be 0 */
+};
+
+#ifdef __cplusplus
+#define KVMIG_SESSION_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        sizeof(struct kvmig_session_opts)                                                                              \
+    }
+#else
+#define KVMIG_SESSION_OPTS_INIT                                                                                        \
+    {                                                                                                                  \
+        .size = sizeof(struct kvmig_session_opts)                                                                      \
+    }
+#endif
+
+struct kvmig_session;
+
+/**
+ * Makes a session; nothing happens before kvmig_session_start(). plan may be NULL if opts->plan_opts is given.
+ * *out_session is owned: kvmig_session_unref(). opts->on_event is taken, also on failure.
+ * Threads: any. Errors: -EINVAL (names the option), -E2BIG, -KVMIG_EBLOCKED (the plan has blockers). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_new(struct kvmig_cluster *cluster, const struct kvmig_plan *plan,
+                                    const struct kvmig_session_opts *opts, struct kvmig_session **out_session);
+
+/** One more owner. Threads: any. Since: 0.1.0 */
+KVMIG_API struct kvmig_session *kvmig_session_ref(struct kvmig_session *session);
+/**
+ * One owner less; NULL is ignored. A running migration goes on under the context to its end; only its
+ * events stop with the last owner. To stop it: kvmig_session_cancel() and wait for the terminal event.
+ * Never blocks. Threads: any. Since: 0.1.0
+ */
+KVMIG_API void kvmig_session_unref(struct kvmig_session *session);
+
+/** Starts. Returns at once. Threads: any. Errors: -EALREADY. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_session_start(struct kvmig_session *session);
+
+/**
+ * Asks for the migration to be undone. A request: KVMIG_EVENT_CANCEL says whether it was accepted, too late or
+ * refused, and the terminal event says how it ended. Repeating it is harmless.
+ * Threads: any. Errors: -KVMIG_EPHASE (not started, or ended). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_cancel(struct kvmig_session *session);
+
+/**
+ * Changes the bandwidth limit of a running migration; MiB/s, 0 = unlimited.
+ * Threads: any. Errors: -KVMIG_EPHASE (not in Running), -EINVAL. What libvirt says of it arrives as a NOTICE if it
+ * fails. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_set_bandwidth(struct kvmig_session *session, uint64_t mib_per_s);
+
+/** Changes the acceptable pause of a running migration; ms, at least 1. Threads and errors: as set_bandwidth. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_session_set_max_downtime(struct kvmig_session *session, uint64_t ms);
+
+/**
+ * Switches a running migration to post-copy. Needs KVMIG_PLAN_ALLOW_POSTCOPY. From then on there is no way back.
+ * Threads: any. Errors: -KVMIG_EPHASE, -EPERM (no consent in the plan). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_start_postcopy(struct kvmig_session *session);
+
+/** An enum kvmig_phase. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_session_phase(struct kvmig_session *session);
+/** An enum kvmig_mode. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_session_mode(struct kvmig_session *session);
+/** A name that is unique in this process and appears in events, logs and the report. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_session_id(struct kvmig_session *session);
+
+/**
+ * The report so far, as JSON; complete with the terminal event: outcome, durations per phase, pause (as
+ * the source measured it, and in total), bytes, rounds, what was created and undone, plan and outcome.
+ * *out_json is owned by the caller, who frees it with free(). Threads: any. Errors: -EINVAL. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_report(struct kvmig_session *session, char **out_json);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of the cluster view: the current model, its hosts with their backends, slots, and what backends and
+ * sessions call. Everything needs the context lock unless it says otherwise.
+ */
+#ifndef KVMIG_SRC_CLUSTER_INTERNAL_H
+#define KVMIG_SRC_CLUSTER_INTERNAL_H
+
+#include "cluster/limits.h"
+#include "cluster/model.h"
+#include "context/context_internal.h"
+#include "plan/plan_internal.h"
+#include <kvmig/cluster.h>
+#include <kvmig/location.h>
+
+/* ---- what a backend offers per host ---- */
+struct kvmig__host_backend;
+struct kvmig_session;
+struct kvmig__driver;
+struct kvmig__driver_limits;
+
+/* Answer of read_side: side is taken by the callee's caller only for the duration of the call. */
+typedef void (*kvmig__side_fn)(void *owner, const struct kvmig__side *side);
+/* Answer of act: error NULL = done; borrowed. */
+typedef void (*kvmig__act_fn)(void *owner, const struct kvmig_error *error);
+
+struct kvmig__host_backend_ops {
+    void (*refresh)(struct kvmig__host_backend *backend); /* read now; answers with host_facts or host_lost */
+    void (*close)(struct kvmig__host_backend *backend); /* frees it; nothing is reported any more */
+    /* Reads one domain's state, on a lane of its own so that inventory never delays it. Always answers, at the latest
+     * after timeout_ms (then side->reachable is false). Never answers from inside the call. Returns a handle for
+     * forget(), after which nothing is answered. */
+    void *(*read_side)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int64_t timeout_ms,
+                       kvmig__side_fn fn, void *owner);
+    /* enum kvmig_location_action on this host: RESUME_*, DESTROY_*, SUSPEND_BOTH (this host's half). */
+    void *(*act)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int32_t action, int64_t timeout_ms,
+                 kvmig__act_fn fn, void *owner);
+    void (*forget)(struct kvmig__host_backend *backend, void *handle);
+    /* A driver for a session whose plan goes from this host to target. */
+    struct kvmig__driver *(*driver_new)(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
+                                        struct kvmig_session *session, const struct kvmig__driver_limits *limits);
+};
+struct kvmig__host_backend {
+    const struct kvmig__host_backend_ops *ops;
+};
+
+/* ---- one host in the view ---- */
+struct kvmig__cluster_host {
+    struct kvmig_cluster *cluster;
+    struct kvmig__host_backend *backend;
+    struct kvmig__host *facts; /* the newest; never NULL; the element of cluster->view */
+    bool settled; /* read once or known to be unreachable, since the last refresh of the whole view */
+    size_t index; /* in the view */
+};
+
+/* What a backend reports. facts are taken and replace the old ones; changed says whether they differ. */
+void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
+void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
+
+/* ---- for sessions and locations ---- */
+struct kvmig_context *kvmig__cluster_context(struct kvmig_cluster *cluster);
+void kvmig__cluster_hold(struct kvmig_cluster *cluster); /* an internal reference; keeps the view going */
+void kvmig__cluster_release(struct kvmig_cluster *cluster);
+struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *cluster, const char *name_or_uri);
+int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct kvmig__request *request,
+                                   struct kvmig_plan **out_plan);
+/* Freshness for re-validation: refreshes one host and calls fn when its facts are new or it is lost. */
+void kvmig__cluster_refresh_host(struct kvmig__cluster_host *host, void (*fn)(void *owner), void *owner);
+void kvmig__cluster_refresh_forget(struct kvmig_cluster *cluster, void *owner);
+struct kvmig__limits *kvmig__cluster_limits(struct kvmig_cluster *cluster);
+/* Grants slots; sessions hear of it through their slot's owner (session.c's kvmig__session_slot_changed). */
+void kvmig__cluster_settle_slots(struct kvmig_cluster *cluster);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of a context, for the rest of the library: its lock, timers, lanes (worker threads with a queue), deliveries
+ * (callbacks of the caller) and log.
+ *
+ * Locking: one non-recursive mutex per context guards every handle that belongs to it. Public calls lock it; timers and
+ * job results run in dispatch WITH the lock held; deliveries run in dispatch WITHOUT it. Worker threads never take it and
+ * touch nothing but their job's payload. Nobody holds it across a libvirt, curl, disk or user call.
+ */
+#ifndef KVMIG_SRC_CONTEXT_INTERNAL_H
+#define KVMIG_SRC_CONTEXT_INTERNAL_H
+
+#include "base/base.h"
+#include <kvmig/context.h>
+#include <kvmig/event.h>
+
+void kvmig__context_lock(struct kvmig_context *context);
+void kvmig__context_unlock(struct kvmig_context *context);
+
+/* ---- deliveries (delivery.c) ----
+ * Runs fn(data) in dispatch, on a clean stack, without the lock, in order of queueing. Needs the lock. With closing
+ * contexts deliveries marked `final` (free functions) still run; others are dropped through drop(data) (may be NULL). */
+void kvmig__context_deliver(struct kvmig_context *context, void (*fn)(void *data), void (*drop)(void *data), void *data,
+                            bool final);
+
+/* ---- timers (timer.c) ---- all need the lock; fn runs with the lock held. */
+struct kvmig__timer {
+    struct kvmig_context *context;
+    void (*fn)(void *data);
+    void *data;
+    int64_t due_ms; /* CLOCK_MONOTONIC; INT64_MAX = disarmed */
+    struct kvmig__timer *next, *prev;
+};
+void kvmig__timer_init(struct kvmig__timer *timer, struct kvmig_context *context, void (*fn)(void *data), void *data);
+void kvmig__timer_arm(struct kvmig__timer *timer, int64_t due_ms); /* re-arming moves it */
+void kvmig__timer_arm_in(struct kvmig__timer *timer, int64_t delay_ms);
+void kvmig__timer_disarm(struct kvmig__timer *timer);
+
+/* ---- lanes (lane.c): one worker thread that runs jobs one after another ----
+ * A blocking call goes to a lane so that dispatch never blocks. All functions need the lock.
+ *
+ * Ownership of a payload: the job's until done() returns; then type->free() frees it. If the job runs out of time, done()
+ * is called with payload NULL and -ETIMEDOUT: the thread still owns the payload and frees it when (if ever) it comes back.
+ * A job that had not begun by its deadline is taken out of the queue and ends the same way. */
+struct kvmig__job_type {
+    const char *name;
+    void (*run)(void *payload); /* on the lane's thread, no lock */
+    void (*done)(void *owner, void *payload, int32_t status); /* in dispatch, lock held; status 0 or -ETIMEDOUT */
+    void (*free)(void *payload); /* any thread, no lock needed */
+};
+struct kvmig__lane;
+/* The lane's thread starts with its first job and blocks all signals. name is for logs and the thread name. */
+struct kvmig__lane *kvmig__lane_new(struct kvmig_context *context, const char *name);
+/* timeout_ms < 0 = no deadline (only for the migrate call, which its owner watches by other means). */
+void kvmig__lane_submit(struct kvmig__lane *lane, const struct kvmig__job_type *type, void *owner, void *payload,
+                        int64_t timeout_ms);
+/* true while a job that ran out of time still blocks the lane's thread. */
+bool kvmig__lane_is_stuck(const struct kvmig__lane *lane);
+/* Number of jobs queued or running that still have an owner. */
+size_t kvmig__lane_pending(const struct kvmig__lane *lane);
+/* The owner lets go: no done() is called any more; queued payloads are freed, a running one when its thread comes back.
+ * The lane frees itself, and keeps the memory it needs of the context, without keeping the context open. */
+void kvmig__lane_close(struct kvmig__lane *lane);
+
+/* ---- events and sinks (event.c, sink.c) ---- */
+struct kvmig_event; /* built with the functions below, immutable once emitted */
+struct kvmig_event *kvmig__event_new(int32_t type);
+void kvmig__event_set_host(struct kvmig_event *event, const char *host);
+void kvmig__event_set_session(struct kvmig_event *event, const char *id, int32_t phase, int32_t previous, int32_t mode);
+void kvmig__event_set_error(struct kvmig_event *event, const struct kvmig_error *error); /* copied */
+void kvmig__event_set_finding(struct kvmig_event *event, const struct kvmig_finding *finding); /* copied */
+void kvmig__event_set_progress(struct kvmig_event *event, const struct kvmig_progress *progress); /* deep copy */
+void kvmig__event_set_queue_position(struct kvmig_event *event, uint32_t position);
+void kvmig__event_set_cancel_result(struct kvmig_event *event, int32_t result);
+
+/* A sink holds a caller's event callback; its user `free` runs exactly once, after the last event. All need the lock. */
+struct kvmig__sink;
+struct kvmig__sink *kvmig__sink_new(struct kvmig_context *context, struct kvmig_event_callback callback);
+void kvmig__sink_emit(struct kvmig__sink *sink, struct kvmig_event *event); /* takes the event */
+/* No more events are accepted; those already queued are delivered (drop_queued false) or dropped (true), then free runs.
+ * Ends the owner's hold on the sink. NULL is ignored. */
+void kvmig__sink_retire(struct kvmig__sink *sink, bool drop_queued);
+/* For a call that failed before a sink existed: runs callback.free exactly once, through the context (or at once if
+ * context is NULL). */
+void kvmig__callback_discard(struct kvmig_context *context, void (*free_fn)(void *), void *user_data);
+
+/* ---- log (log.c) ---- any thread, with or without the lock. Modules: context cluster plan session libvirt. */
+bool kvmig__log_enabled(struct kvmig_context *context, int32_t level, const char *module);
+void kvmig__log(struct kvmig_context *context, int32_t level, const char *module, const char *fmt, ...)
+    KVMIG__PRINTF(4, 5);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of the planner. Pure: a request and a view go in, a plan comes out; no lock, clock, I/O, XML or JSON library
+ * (plan_json.c, which writes a plan as JSON with json-c, is the one exception and reads only a finished plan).
+ */
+#ifndef KVMIG_SRC_PLAN_INTERNAL_H
+#define KVMIG_SRC_PLAN_INTERNAL_H
+
+#include "base/finding_internal.h"
+#include "cluster/model.h"
+#include <kvmig/plan.h>
+
+/* A deep copy of struct kvmig_plan_opts: what was asked for, validated for ranges only. */
+struct kvmig__request {
+    char *vm, *source, *target;
+    uint64_t flags; /* enum kvmig_plan_flags */
+    int32_t copy, handover;
+    struct kvmig__strlist copy_disks;
+    char *target_pool;
+    uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;
+    uint32_t parallel_connections, auto_converge_initial, auto_converge_increment;
+    char *compression;
+    int32_t compression_level;
+    char *tls_destination, *target_uri, *migrate_uri, *target_name, *target_xml, *persistent_xml;
+};
+/* Validates sizes, enums, unknown flags and required members; where names the call for the error. */
+int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
+void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request *src);
+void kvmig__request_clear(struct kvmig__request *request);
+
+/* What the plan says about one disk on the chosen target. */
+struct kvmig__disk_plan {
+    char *target; /* "vda" */
+    int32_t method; /* enum kvmig_disk_method */
+    char *reason; /* why this method, for people */
+    char *source_path; /* what the source opens */
+    char *format; /* of the top image */
+    uint64_t capacity; /* virtual size, bytes */
+    uint64_t estimate; /* bytes to be copied; KVMIG__UNKNOWN */
+    char *pool; /* pool on the target for the new volume; NULL if nothing is to be created */
+    char *volume; /* its name in the pool */
+    char *target_path; /* where the target opens it */
+    bool create; /* we create the volume */
+    char *backing_path, *backing_format; /* for an incremental copy into a new qcow2 overlay; NULL = none */
+};
+
+struct kvmig__candidate {
+    char *host;
+    int32_t verdict; /* enum kvmig_verdict */
+    int64_t score; /* higher is better; only compared */
+    struct kvmig_findings findings;
+    struct {
+        struct kvmig__disk_plan *v;
+        size_t n;
+    } disks;
+};
+
+/* Limits as they stand when the plan is made (cluster/limits.h counts them). */
+struct kvmig__slots {
+    uint32_t max_migrations, max_outbound, max_inbound;
+    uint32_t running; /* in the view */
+    /* per host, in view order: running out and in */
+    struct {
+        uint32_t out, in;
+    } * per_host;
+};
+
+struct kvmig_plan {
+    uint32_t refs; /* atomic */
+    struct kvmig__request request;
+    char *vm, *uuid, *source; /* host name */
+    char *target; /* NULL if none */
+    int32_t verdict;
+    bool persistent; /* the domain is persistent on the source */
+    bool was_paused; /* paused by a user before the migration: stays paused */
+    struct kvmig_findings findings; /* about the VM, the request, and the target */
+    struct {
+        struct kvmig__disk_plan *v;
+        size_t n;
+    } disks; /* those of the target, or of no target in particular */
+    struct {
+        struct kvmig__candidate *v;
+        size_t n;
+    } candidates; /* best first, the source excluded */
+};
+
+/* The planner. slots may be NULL. Fails only for: -KVMIG_ENOVM, -KVMIG_EAMBIGUOUS, -KVMIG_ENOHOST, -KVMIG_ENOTSYNCED. */
+int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__request *request,
+                         const struct kvmig__slots *slots, struct kvmig_plan **out_plan);
+
+/* ---- the checks (checks_*.c); each adds findings and changes nothing else ---- */
+struct kvmig__check {
+    const struct kvmig__view *view;
+    const struct kvmig__request *request;
+    const struct kvmig__host *source;
+    const struct kvmig__domain *domain;
+    const struct kvmig__host *target; /* NULL while judging the VM alone */
+    struct kvmig_findings *out;
+};
+void kvmig__check_request(const struct kvmig__check *c); /* conflicting options (checks_request.c) */
+void kvmig__check_domain(const struct kvmig__check *c); /* state, snapshots, block jobs, devices (checks_domain.c) */
+void kvmig__check_host(
+    const struct kvmig__check *c); /* reachable, UUID, name, versions, memory, machine (checks_host.c) */
+void kvmig__check_cpu(const struct kvmig__check *c); /* checks_cpu.c */
+void kvmig__check_network(const struct kvmig__check *c); /* checks_network.c */
+/* Decides the method of every disk and adds its findings (checks_disk.c). c->target may be NULL. */
+void kvmig__plan_disks(const struct kvmig__check *c, struct kvmig__disk_plan **out_disks, size_t *out_n);
+
+void kvmig__disk_plan_clear(struct kvmig__disk_plan *disk);
+void kvmig__disk_plan_copy(struct kvmig__disk_plan *dst, const struct kvmig__disk_plan *src);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a backend does for a session: the driver interface, and what the driver tells the session. All calls both ways
+ * happen on the dispatching thread with the context lock held; a driver blocks only on its lanes.
+ *
+ * A driver runs one step at a time. begin() starts a step; the driver answers exactly once with
+ * kvmig__session_step_done(), kvmig__session_call_done() (migrate) or kvmig__session_located() (locate), never from
+ * inside begin(). Every step has a deadline of its own (limits from the session): on a hung host the driver abandons its
+ * lane and answers with an error.
+ */
+#ifndef KVMIG_SRC_DRIVER_H
+#define KVMIG_SRC_DRIVER_H
+
+#include "cluster/model.h"
+#include "plan/plan_internal.h"
+#include "session/resolver.h"
+#include <kvmig/session.h>
+
+struct kvmig_session;
+
+enum kvmig__step {
+    KVMIG__STEP_SCHEDULE, /* connect to both hosts, prove that the target has no such domain, that the VM runs on the source */
+    KVMIG__STEP_PREPARE, /* create volumes; record each in the ledger before the next */
+    KVMIG__STEP_MIGRATE, /* the blocking call; progress meanwhile */
+    KVMIG__STEP_LOCATE, /* ask until decided or until the resolve deadline */
+    KVMIG__STEP_FINISH, /* guest proven on the target: strict hand-over resume, remove the source's dead copy and definition */
+    KVMIG__STEP_UNDO, /* guest proven on the source: remove an incoming copy, created volumes, leftovers; resume the source if
+                             the migration left it paused and the guest was running before */
+};
+
+enum kvmig__tuning { KVMIG__TUNE_BANDWIDTH, KVMIG__TUNE_MAX_DOWNTIME, KVMIG__TUNE_POSTCOPY };
+
+/* Limits that the session hands to its driver, ms. */
+struct kvmig__driver_limits {
+    int64_t step_ms, migrate_ms, resolve_ms, abort_ms;
+    uint32_t poll_ms;
+};
+
+struct kvmig__driver;
+struct kvmig__driver_ops {
+    void (*begin)(struct kvmig__driver *driver, enum kvmig__step step);
+    /* Aborts the migrate call. Answers with call_done (however it ended) or abort_refused. */
+    void (*abort)(struct kvmig__driver *driver);
+    void (*tune)(struct kvmig__driver *driver, enum kvmig__tuning what, uint64_t value);
+    void (*free)(struct kvmig__driver *driver); /* abandons whatever runs; answers nothing any more */
+};
+struct kvmig__driver {
+    const struct kvmig__driver_ops *ops;
+};
+
+/* ---- what a driver tells its session (session.c) ---- error is taken; NULL = success ---- */
+void kvmig__session_step_done(struct kvmig_session *session, enum kvmig__step step, struct kvmig_error *error);
+/* hung: the call did not return and was abandoned (error says how). */
+void kvmig__session_call_done(struct kvmig_session *session, struct kvmig_error *error, bool hung);
+void kvmig__session_abort_refused(struct kvmig_session *session, struct kvmig_error *error);
+/* The resolver's answer; location taken. decided false = still open when the resolve deadline passed. */
+void kvmig__session_located(struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                            const struct kvmig__side *source, const struct kvmig__side *target);
+void kvmig__session_progress(struct kvmig_session *session, const struct kvmig_progress *progress);
+void kvmig__session_mode_changed(struct kvmig_session *session, int32_t mode);
+/* A remark or a dropped feature: NOTICE event and report. finding is copied. */
+void kvmig__session_notice(struct kvmig_session *session, const struct kvmig_finding *finding);
+
+/* ---- the report that both fill (report.h) ---- */
+struct kvmig__report *kvmig__session_get_report(struct kvmig_session *session);
+const struct kvmig_plan *kvmig__session_plan(struct kvmig_session *session); /* the plan in force */
+
+#endif
