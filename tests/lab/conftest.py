@@ -1,0 +1,62 @@
+"""Fixtures of the migration tests: one lab for the whole run, guests per test.
+
+KVMIG_BUILD names the build folder whose `kvmig` is tried (default: build).
+The lab is brought up once and taken down at the end, whatever happened.
+"""
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from kvmiglab import Lab  # noqa: E402
+from migration import Tool  # noqa: E402
+
+
+def pytest_collection_modifyitems(items):
+    """The lab's own test takes the lab down, so it comes last."""
+    items.sort(key=lambda item: item.path.name == "test_lab.py")
+
+
+@pytest.fixture(scope="session")
+def running_lab():
+    if os.geteuid() != 0:
+        pytest.skip("the lab needs root")
+    lab = Lab()
+    lab.down()
+    lab.up(hosts=2)
+    yield lab
+    lab.down()
+
+
+@pytest.fixture
+def lab(running_lab):
+    """The lab, healthy before each test whatever the one before did to it."""
+    for host in running_lab.hosts():
+        running_lab.links.restore(host.name)
+        if host.daemon_state() == "paused":
+            host.daemon_continue()
+    running_lab.up(hosts=2)
+    return running_lab
+
+
+@pytest.fixture
+def tool(lab):
+    tool = Tool(lab)
+    yield tool
+    tool.close()
+
+
+@pytest.fixture
+def make_vm(lab):
+    made = []
+
+    def make(name, **options):
+        made.append(name)
+        lab.destroy_vm(name)
+        return lab.create_vm(name, **options)
+    yield make
+    for name in made:
+        lab.destroy_vm(name)

@@ -1,0 +1,5 @@
+"""The one exception type of the lab. Does nothing else."""
+
+
+class LabError(Exception):
+    """Something the lab was asked for could not be done; the text says what."""

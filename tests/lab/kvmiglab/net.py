@@ -1,0 +1,246 @@
+"""Network of the lab: namespaces, bridges, links, and faults on links.
+
+The controller namespace holds two bridges: `mgmt` (management and migration)
+and `guests`. Nothing is routed out of the namespaces. Packet delay needs the
+kernel's netem queue; without it `delay` is refused and the rest works.
+"""
+import contextlib
+import ctypes
+import http.client
+import json
+import os
+import shutil
+import socket
+import threading
+
+from . import settings
+from .errors import LabError
+from .proc import run
+
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+NOWHERE_MAC = "02:00:00:00:de:ad"
+PLANES = {"mgmt": "eth0", "guests": "eth1"}
+
+
+def exists(ns):
+    return (settings.NETNS_DIR / ns).exists()
+
+
+def lab_namespaces():
+    if not settings.NETNS_DIR.is_dir():
+        return []
+    return sorted(p.name for p in settings.NETNS_DIR.iterdir()
+                  if p.name.startswith(settings.PREFIX))
+
+
+def ip(ns, *args, check=True):
+    return run(["ip", "-n", ns, *args], check=check)
+
+
+def ip_batch(ns, lines):
+    run(["ip", "-n", ns, "-batch", "-"], input="\n".join(lines) + "\n")
+
+
+def write_names(ns):
+    """Names of all hosts, for `ip netns exec` to put over /etc/hosts."""
+    folder = settings.NETNS_ETC / ns
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = ["127.0.0.1 localhost", f"{settings.CONTROLLER_ADDRESS} kvmig-ctl"]
+    lines += [f"{settings.host_address(h)} kvmig-{h}" for h in settings.HOST_NAMES]
+    (folder / "hosts").write_text("\n".join(lines) + "\n")
+    (folder / "resolv.conf").write_text("options timeout:1 attempts:1\n")
+
+
+def add_namespace(ns):
+    write_names(ns)
+    run(["ip", "netns", "add", ns])
+    run(["ip", "netns", "exec", ns, "sysctl", "-q", "-w", "net.ipv6.conf.all.disable_ipv6=1",
+         "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.ip_forward=0"])
+
+
+def create_controller():
+    ns = settings.CONTROLLER_NS
+    if exists(ns):
+        return
+    add_namespace(ns)
+    ip_batch(ns, [
+        "link set lo up",
+        "link add mgmt type bridge forward_delay 0 mcast_snooping 0",
+        "link add guests type bridge forward_delay 0 mcast_snooping 0",
+        f"addr add {settings.CONTROLLER_ADDRESS}/24 dev mgmt",
+        f"addr add {settings.GUEST_NET}1/24 dev guests",
+        "link set mgmt up", "link set guests up"])
+
+
+def create_host(name):
+    ns = settings.host_ns(name)
+    if exists(ns):
+        return
+    add_namespace(ns)
+    control = settings.CONTROLLER_NS
+    ip_batch(control, [
+        f"link add mgmt-{name} type veth peer name eth0 netns {ns}",
+        f"link add guests-{name} type veth peer name eth1 netns {ns}",
+        f"link set mgmt-{name} master mgmt up",
+        f"link set guests-{name} master guests up"])
+    ip_batch(ns, [
+        "link set lo up",
+        "link add br0 type bridge forward_delay 0 mcast_snooping 0",
+        "link set eth1 master br0 up", "link set br0 up",
+        f"addr add {settings.host_address(name)}/24 dev eth0", "link set eth0 up"])
+
+
+def delete_namespace(ns):
+    if exists(ns):
+        run(["ip", "netns", "del", ns])
+    shutil.rmtree(settings.NETNS_ETC / ns, ignore_errors=True)
+
+
+def _is_mount(folder):
+    """Unlike os.path.ismount, sees bind mounts within one file system too."""
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return any(line.split()[4] == str(folder) for line in f)
+
+
+def remove_leftovers():
+    """Folders that `ip netns` and the lab share with others: only when empty."""
+    for folder in settings.NETNS_ETC.glob(settings.PREFIX + "*"):
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        settings.NETNS_ETC.rmdir()
+    folder = settings.NETNS_DIR
+    if _is_mount(folder) and not any(folder.iterdir()):
+        run(["umount", folder], check=False)
+
+
+# ---- faults ---------------------------------------------------------------
+
+class Links:
+    """Faults on the links of the hosts that are up."""
+
+    def __init__(self, hosts):
+        self._hosts = hosts
+
+    def _ends(self, host, plane):
+        """(namespace, device) of the controller's and the host's end."""
+        if host not in self._hosts():
+            raise LabError(f"no host {host}")
+        if plane not in PLANES:
+            raise LabError(f"no such network: {plane} (use {' or '.join(PLANES)})")
+        return ((settings.CONTROLLER_NS, f"{plane}-{host}"),
+                (settings.host_ns(host), PLANES[plane]))
+
+    def cut(self, host, peer=None, plane="mgmt"):
+        """Cut a host off from everybody, or from one peer ('ctl' or a host)."""
+        (ns, device), _ = self._ends(host, plane)
+        if peer is None:
+            ip(ns, "link", "set", device, "down")
+            return
+        for ns, device, address in self._pair(host, peer, plane):
+            ip(ns, "neigh", "replace", address, "lladdr", NOWHERE_MAC, "dev", device,
+               "nud", "permanent")
+
+    def _pair(self, host, peer, plane):
+        if plane != "mgmt":
+            raise LabError("single peers can be cut only on the mgmt network")
+        self._ends(host, plane)
+        if peer == "ctl":
+            other = (settings.CONTROLLER_NS, "mgmt", settings.CONTROLLER_ADDRESS)
+        else:
+            self._ends(peer, plane)
+            other = (settings.host_ns(peer), "eth0", settings.host_address(peer))
+        yield settings.host_ns(host), "eth0", other[2]
+        yield other[0], other[1], settings.host_address(host)
+
+    def restore(self, host):
+        """Take away every cut, rate and delay of a host."""
+        for plane in PLANES:
+            ends = self._ends(host, plane)
+            ip(*ends[0][:1], "link", "set", ends[0][1], "up")
+            for ns, device in ends:
+                run(["tc", "-n", ns, "qdisc", "del", "dev", device, "root"], check=False)
+        for peer in ["ctl"] + [h for h in self._hosts() if h != host]:
+            for ns, device, address in self._pair(host, peer, "mgmt"):
+                ip(ns, "neigh", "del", address, "dev", device, check=False)
+
+    def rate(self, host, mbit, plane="mgmt"):
+        """Limit both directions of a host's link to `mbit` Mbit/s."""
+        for ns, device in self._ends(host, plane):
+            run(["tc", "-n", ns, "qdisc", "replace", "dev", device, "root", "tbf", "rate",
+                 f"{mbit}mbit", "burst", "128kb", "latency", "200ms"])
+
+    def delay(self, host, ms, plane="mgmt"):
+        """Add `ms` milliseconds to each direction; needs the kernel's netem."""
+        for ns, device in self._ends(host, plane):
+            done = run(["tc", "-n", ns, "qdisc", "replace", "dev", device, "root", "netem",
+                        "delay", f"{ms}ms"], check=False)
+            if done.returncode != 0:
+                raise LabError("this kernel has no netem queue (CONFIG_NET_SCH_NETEM): "
+                               "links cannot be delayed here; use rate or cut")
+
+    def describe(self, host):
+        """Short facts about a host's links, for `lab status`."""
+        facts = {}
+        for plane in PLANES:
+            (ns, device), _ = self._ends(host, plane)
+            link = json.loads(ip(ns, "-j", "link", "show", "dev", device).stdout)[0]
+            facts[plane] = {"up": "UP" in link["flags"], "queue": link.get("qdisc")}
+        return facts
+
+
+# ---- sockets inside the controller namespace ------------------------------
+
+def _socket_in(ns, result):
+    fd = os.open(settings.NETNS_DIR / ns, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if LIBC.setns(fd, CLONE_NEWNET) != 0:
+            raise LabError(f"cannot enter {ns}: {os.strerror(ctypes.get_errno())}")
+        result.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+    finally:
+        os.close(fd)
+
+
+def tcp_socket(ns=settings.CONTROLLER_NS):
+    """An unconnected TCP socket that lives in a lab namespace.
+
+    Only a short-lived thread enters the namespace; the caller stays outside.
+    """
+    if not exists(ns):
+        raise LabError(f"the lab is not up (no namespace {ns})")
+    result = []
+    thread = threading.Thread(target=_socket_in, args=(ns, result))
+    thread.start()
+    thread.join()
+    if not result:
+        raise LabError(f"cannot open a socket in {ns}")
+    return result[0]
+
+
+def connect(address, port, timeout=2.0):
+    """A TCP connection from the controller; raises OSError when refused."""
+    sock = tcp_socket()
+    sock.settimeout(timeout)
+    try:
+        sock.connect((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def http_get_json(address, port, path, timeout=5.0):
+    """GET from the controller; returns the decoded JSON or raises OSError."""
+    connection = http.client.HTTPConnection(address, port, timeout=timeout)
+    connection.sock = connect(address, port, timeout)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        body = response.read()
+    except http.client.HTTPException as e:
+        raise OSError(f"bad HTTP answer from {address}: {e}") from e
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise LabError(f"GET {path}: HTTP {response.status}")
+    return json.loads(body)
