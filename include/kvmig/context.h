@@ -71,16 +71,19 @@ KVMIG_API int32_t kvmig_context_new(const struct kvmig_context_opts *opts, struc
 KVMIG_API struct kvmig_context *kvmig_context_ref(struct kvmig_context *context);
 
 /**
- * One owner less; NULL is ignored. With the last one the context stops: nothing is delivered any more but the
- * free functions of callbacks, which run now. Never blocks on a hung host: such a thread keeps what it
- * needs and ends by itself. Threads: any; not from a callback of the dispatcher thread for the last owner.
- * Since: 0.1.0
+ * One owner less; NULL is ignored. A cluster or session handle counts as an owner too. With the last one the context
+ * stops: nothing is delivered any more but the free functions of callbacks, which run now (from inside a callback: as
+ * soon as dispatch or run is done with it). Never blocks on a hung host: such a thread keeps what it needs and ends by
+ * itself. A migration that still runs goes on to its end on a thread of the library, without events. If the context has
+ * its own thread, this waits for the callback that runs there. In a forked child it does nothing.
+ * Threads: any. Since: 0.1.0
  */
 KVMIG_API void kvmig_context_unref(struct kvmig_context *context);
 
 /**
  * The descriptor to watch for input (level-triggered), for the life of the context. Do not read or close it.
- * Threads: any. Errors: -EINVAL for NULL, -EBUSY if the context dispatches on its own thread. Since: 0.1.0
+ * Threads: any. Errors: -EINVAL for NULL, -EBUSY if the context dispatches on its own thread, -ECHILD in a forked child.
+ * Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_context_get_fd(struct kvmig_context *context);
 
@@ -94,8 +97,8 @@ KVMIG_API int32_t kvmig_context_dispatch(struct kvmig_context *context);
 /**
  * Dispatches until until(user_data) returns non-zero (asked before the first wait and after each
  * dispatch; NULL = never) or timeout_ms have passed (-1 = no limit). Returns 0 if the condition was met.
- * With the context's own thread it only waits. Threads: as dispatch. Errors: -ETIMEDOUT, -EBUSY, -ECHILD, -EINVAL.
- * Since: 0.1.0
+ * With the context's own thread it only waits. Threads: as dispatch. Errors: -ETIMEDOUT, -EBUSY, -ECHILD, -EINVAL,
+ * -ECANCELED (the last owner let go of the context meanwhile). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_context_run(struct kvmig_context *context, int32_t (*until)(void *user_data), void *user_data,
                                     int64_t timeout_ms);

@@ -83,7 +83,8 @@ KVMIG_API int32_t kvmig_cluster_locate(struct kvmig_cluster *cluster, const stru
 
 /**
  * Does one of the allowed actions: asks again first, and acts only if the action is still allowed. The callback
- * gets the location after the action. Threads: any. Errors: -KVMIG_EREFUSED (not allowed), -EINVAL. Since: 0.1.0
+ * gets the location after the action, or the error that prevented it. POSTCOPY_RECOVER takes a new migrate call, which is
+ * the caller's. Threads: any. Errors: -KVMIG_EREFUSED (not allowed), -EINVAL, -ENOTSUP (POSTCOPY_RECOVER). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_location_apply(const struct kvmig_location *location, int32_t action,
                                        struct kvmig_location_callback callback);

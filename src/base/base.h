@@ -67,8 +67,9 @@ void kvmig__error_free(struct kvmig_error *error);
 int32_t kvmig__fail(struct kvmig_error *error);
 
 /* ---- size-tagged option structs (opts.c) ----
- * Copies what the caller's struct has into *dst (known_size bytes, the rest zero). NULL src gives all zero. Fails with
- * -EINVAL (size 0 or too small for itself) or -E2BIG (non-zero bytes that this library does not know); where names the
+ * Copies what the caller's struct has into *dst (known_size bytes, the rest zero). NULL src gives all zero. dst->size
+ * becomes known_size. Fails with -EINVAL (size 0 or too small for itself; *dst is all zero) or -E2BIG (non-zero bytes
+ * that this library does not know; *dst has the known part, so that callbacks in it can be discarded); where names the
  * call for the error. Reads nothing past src's own size. */
 int32_t kvmig__opts_copy(void *dst, size_t known_size, const void *src, const char *where);
 
