@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <json.h>
+#include <json-c/json.h>
 
 #include <kvmig/kvmig.h>
 
@@ -42,7 +42,8 @@ struct settings {
     const char *vm, *source, *target;
     /* plan and migrate */
     uint64_t plan_flags; /* enum kvmig_plan_flags */
-    int32_t copy, handover;
+    int32_t copy; /* an enum kvmig_copy */
+    bool strict;
     struct text_list copy_disks;
     const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
     char *target_xml, *persistent_xml; /* contents of files, owned */
@@ -67,8 +68,7 @@ enum option_kind {
     OPTION_LIST, /* struct text_list, may be repeated */
     OPTION_NUMBER, /* uint64_t between min and max */
     OPTION_LIMIT, /* likewise, or the word "unlimited" */
-    OPTION_SECONDS, /* uint64_t ms; a number is seconds, or has a unit: ms s m h */
-    OPTION_MILLISECONDS, /* likewise; a plain number is ms */
+    OPTION_DURATION, /* uint64_t ms; a plain number is ms, or it has a unit: ms s m h */
     OPTION_FILE, /* char *: the contents of the file */
     OPTION_CHOICE, /* int32_t: whose name (by name_of) was given */
 };
@@ -108,7 +108,6 @@ extern const struct option_group connect_options, plan_options; /* options_commo
 int options_parse(const struct command *command, int argc, char **argv, struct settings *settings);
 void options_free(struct settings *settings);
 const char *copy_name(int32_t copy);
-const char *handover_name(int32_t handover);
 /* The library's options for these settings; borrows from them. */
 struct kvmig_plan_opts settings_plan_opts(const struct settings *settings);
 
@@ -120,7 +119,6 @@ struct text {
 struct text text_bytes(uint64_t bytes); /* "1.5 GiB"; "?" for UINT64_MAX, as below */
 struct text text_rate(uint64_t bytes_per_s);
 struct text text_ms(uint64_t ms); /* "85 ms", "12.3 s", "4 min 05 s" */
-struct text text_version(uint64_t version); /* libvirt's numbers: 9000000 is 9.0.0 */
 /* To stderr, after "kvmig: ". */
 void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Likewise: the message of an error with where, evidence and advice; returns the exit code that fits its code. error
@@ -156,13 +154,16 @@ void finding_print(const struct kvmig_finding *finding, FILE *out);
 struct view {
     struct kvmig_context *context;
     struct kvmig_cluster *cluster;
-    struct lost_host *lost; /* hosts that do not answer now */
+    bool complete; /* every host was read */
+    struct view_state *state; /* what the view's events told; owned by its callback */
 };
-/* Opens the hosts and waits until each was read or is known to be unreachable. Returns 0, or the exit code after it
- * explained the mistake. Close it in either case. Hosts that do not answer are named on stderr. */
+/* Opens the hosts and waits until each was read or is known to be unreachable, or until the deadline. Returns 0, or the
+ * exit code after it explained the mistake. Close it in either case. Hosts that do not answer are named on stderr, and
+ * the command goes on with what was read: the library refuses what needs more. */
 int view_open(struct view *view, const struct settings *settings);
 void view_close(struct view *view);
-size_t view_lost_count(const struct view *view);
+/* The URI of a host of the view, by its name; owned; a copy of the name if it is not there. */
+char *view_uri_of(const struct view *view, const char *host);
 
 /* ---- commands ---- */
 extern const struct command hosts_command, plan_command, migrate_command, where_command;
@@ -180,8 +181,9 @@ void output_say(struct output *output, const char *fmt, ...) __attribute__((form
 void output_free(struct output *output);
 
 /* ---- migrate_summary.c ---- */
-void summary_print(struct json_object *report, const struct settings *settings, const struct kvmig_error *error,
-                   FILE *out);
+/* How it ended, for people. report may be NULL. how_to_find is the command that finds the guest. */
+void summary_print(struct json_object *report, const struct kvmig_plan *plan, const struct kvmig_event *end,
+                   const char *how_to_find, FILE *out);
 
 /* ---- signals.c: the first signals of the user are requests ---- */
 void signals_catch(struct kvmig_context *context);

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * kvmig migrate: plans, starts a session, shows it until its terminal event, and says in the end how it went. Ctrl-C
+ * and SIGTERM cancel and wait for the rollback; only the third one leaves. One thread: the library's events and the
+ * signals meet in kvmig_context_run().
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool.h"
+
+struct migration {
+    const struct settings *settings;
+    const struct kvmig_plan *plan;
+    struct kvmig_session *session;
+    struct output *output;
+    struct kvmig_event *end; /* the terminal event */
+    int seen_signals;
+    bool cancelling;
+    char *how_to_find; /* what to type to find the guest; by URI, because a host that is down has no name */
+};
+
+/* ---- cancelling ---- */
+
+static void cancel(struct migration *migration, const char *why)
+{
+    int32_t rc;
+
+    if (migration->cancelling) {
+        output_say(migration->output, "%s: already cancelling; waiting for everything to be undone ...", why);
+        return;
+    }
+    rc = kvmig_session_cancel(migration->session);
+    if (rc == -KVMIG_EPHASE)
+        return; /* it has ended: the terminal event is on its way */
+    if (rc < 0) {
+        complain_error("cannot cancel", NULL);
+        return;
+    }
+    migration->cancelling = true;
+    output_say(migration->output,
+               "%s: cancelling; the guest stays on %s, unless it has already moved. Waiting for everything to be "
+               "undone ...",
+               why, kvmig_plan_source(migration->plan));
+}
+
+/* The third signal: the user does not want to wait. The hosts go on without us. */
+static void leave(struct migration *migration)
+{
+    output_say(migration->output,
+               "left before the end: the hosts finish or abort the migration on their own, and nothing "
+               "is cleaned up. To see where the guest is:");
+    output_say(migration->output, "  %s", migration->how_to_find);
+    _exit(EXIT_LEFT);
+}
+
+static void take_signals(struct migration *migration)
+{
+    int count = signals_count();
+
+    while (migration->seen_signals < count) {
+        migration->seen_signals++;
+        if (migration->seen_signals == 1)
+            cancel(migration, "interrupted");
+        else if (migration->seen_signals == 2)
+            output_say(migration->output,
+                       "still waiting for the hosts; every step has a deadline. Once more leaves the migration to the "
+                       "hosts, without clean-up");
+        else
+            leave(migration);
+    }
+}
+
+static void cancel_if_asked(struct migration *migration, const struct kvmig_event *event)
+{
+    const struct kvmig_progress *progress = kvmig_event_progress(event);
+    const struct settings *settings = migration->settings;
+
+    if (migration->cancelling)
+        return;
+    if (kvmig_event_type(event) == KVMIG_EVENT_PHASE && settings->cancel_at &&
+        kvmig_event_phase(event) == settings->cancel_at)
+        cancel(migration, "--cancel-at");
+    if (kvmig_event_type(event) == KVMIG_EVENT_PROGRESS && progress && settings->cancel_after_iteration &&
+        progress->iteration != UINT64_MAX && progress->iteration > settings->cancel_after_iteration)
+        cancel(migration, "--cancel-after-iteration");
+}
+
+/* ---- running ---- */
+
+static void on_event(const struct kvmig_event *event, void *user_data)
+{
+    struct migration *migration = user_data;
+
+    output_event(migration->output, event);
+    if (kvmig_event_type(event) == KVMIG_EVENT_END)
+        migration->end = kvmig_event_ref(event);
+    else
+        cancel_if_asked(migration, event);
+}
+
+static int32_t wants_attention(void *user_data)
+{
+    const struct migration *migration = user_data;
+
+    return migration->end || signals_count() > migration->seen_signals;
+}
+
+static int make_session(struct migration *migration, const struct view *view)
+{
+    struct kvmig_session_opts opts = KVMIG_SESSION_OPTS_INIT;
+    const struct settings *settings = migration->settings;
+
+    opts.on_event = (struct kvmig_event_callback){ on_event, migration, NULL };
+    opts.queue_timeout_ms = settings->queue_timeout_ms;
+    opts.step_timeout_ms = settings->step_timeout_ms;
+    opts.migrate_timeout_ms = settings->migrate_timeout_ms;
+    opts.resolve_timeout_ms = settings->resolve_timeout_ms;
+    opts.abort_timeout_ms = settings->abort_timeout_ms;
+    opts.poll_ms = (uint32_t)settings->poll_ms;
+    if (kvmig_session_new(view->cluster, migration->plan, &opts, &migration->session) < 0)
+        return complain_error("cannot migrate", NULL);
+    return 0;
+}
+
+/* No deadline of our own: the session has one for every wait, and ends. */
+static int run_session(struct migration *migration, const struct view *view)
+{
+    signals_catch(view->context);
+    if (kvmig_session_start(migration->session) < 0) {
+        signals_release();
+        return complain_error("cannot start", NULL);
+    }
+    while (!migration->end) {
+        int32_t rc = kvmig_context_run(view->context, wants_attention, migration, -1);
+
+        if (rc < 0) {
+            signals_release();
+            return complain_error("the event loop failed", NULL);
+        }
+        take_signals(migration);
+    }
+    signals_release();
+    return 0;
+}
+
+static int exit_code_of_end(const struct kvmig_event *end)
+{
+    switch (kvmig_event_phase(end)) {
+    case KVMIG_PHASE_SUCCEEDED:
+        return EXIT_OK;
+    case KVMIG_PHASE_CANCELLED:
+        return EXIT_CANCELLED;
+    case KVMIG_PHASE_FAILED:
+        return kvmig_error_code(kvmig_event_error(end)) == -KVMIG_EBLOCKED ? EXIT_BLOCKED : EXIT_FAILED;
+    default:
+        return EXIT_UNDECIDED;
+    }
+}
+
+/* ---- what is left in the end ---- */
+
+static int write_report(struct json_object *report, const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    if (file) {
+        json_print(report, file);
+        if (fclose(file) == 0)
+            return 0;
+    }
+    complain("cannot write the report to \"%s\": %s", path, strerror(errno));
+    return EXIT_ERROR;
+}
+
+static int tell_end(const struct migration *migration)
+{
+    const struct settings *settings = migration->settings;
+    int code = exit_code_of_end(migration->end);
+    struct json_object *report = NULL;
+    char *text = NULL;
+
+    if (kvmig_session_report(migration->session, &text) < 0)
+        complain_error("no report", NULL);
+    report = json_parse_owned(text);
+    if (settings->json)
+        json_print_line("report", report, stdout);
+    else
+        summary_print(report, migration->plan, migration->end, migration->how_to_find, stdout);
+    /* A report that cannot be written must not hide how the migration ended. */
+    if (settings->report_path && write_report(report, settings->report_path) != 0 && code == EXIT_OK)
+        code = EXIT_ERROR;
+    json_object_put(report);
+    return code;
+}
+
+/* ---- the plan first ---- */
+
+static char *make_where_command(const struct view *view, const struct kvmig_plan *plan)
+{
+    char *source = view_uri_of(view, kvmig_plan_source(plan));
+    char *target = view_uri_of(view, kvmig_plan_target(plan));
+    char *command = NULL;
+
+    if (asprintf(&command, "kvmig where %s -c %s -c %s --source %s --target %s", kvmig_plan_vm(plan), source, target,
+                 source, target) < 0)
+        abort();
+    free(source);
+    free(target);
+    return command;
+}
+
+static void show_plan(const struct kvmig_plan *plan, const struct settings *settings)
+{
+    struct json_object *json;
+    char *text = NULL;
+
+    if (settings->json) {
+        kvmig_plan_to_json(plan, &text);
+        json = json_parse_owned(text);
+        json_print_line("plan", json, stdout);
+        json_object_put(json);
+    } else if (kvmig_plan_verdict(plan) == KVMIG_VERDICT_BLOCKED) {
+        plan_print(plan, stdout);
+    } else {
+        printf("Migrating %s from %s to %s\n", kvmig_plan_vm(plan), kvmig_plan_source(plan), kvmig_plan_target(plan));
+        findings_print(kvmig_plan_findings(plan), KVMIG_SEVERITY_BLOCKER, KVMIG_SEVERITY_WARN, stdout);
+    }
+    fflush(stdout);
+}
+
+static int migrate(struct migration *migration, const struct view *view)
+{
+    int code;
+
+    show_plan(migration->plan, migration->settings);
+    if (kvmig_plan_verdict(migration->plan) == KVMIG_VERDICT_BLOCKED) {
+        complain("blocked by the plan; nothing was started");
+        return EXIT_BLOCKED;
+    }
+    migration->how_to_find = make_where_command(view, migration->plan);
+    code = make_session(migration, view);
+    if (code == 0)
+        code = run_session(migration, view);
+    output_free(migration->output); /* ends the live line */
+    migration->output = NULL;
+    return code == 0 ? tell_end(migration) : code;
+}
+
+static int run(const struct settings *settings)
+{
+    struct migration migration = { .settings = settings };
+    struct kvmig_plan *plan = NULL;
+    struct view view;
+    int code = view_open(&view, settings);
+
+    if (code == 0)
+        code = plan_make(&view, settings, &plan);
+    if (code == 0) {
+        migration.plan = plan;
+        migration.output = output_new(settings->json);
+        code = migrate(&migration, &view);
+    }
+    kvmig_session_unref(migration.session);
+    view_close(&view);
+    output_free(migration.output);
+    kvmig_event_unref(migration.end);
+    free(migration.how_to_find);
+    kvmig_plan_unref(plan);
+    return code;
+}
+
+/* ---- options ---- */
+
+#define AT(member) offsetof(struct settings, member)
+#define DAY ((uint64_t)24 * 3600 * 1000)
+
+static const struct option_def options[] = {
+    { .name = "report",
+      .kind = OPTION_TEXT,
+      .offset = AT(report_path),
+      .metavar = "FILE",
+      .help = "write the report there, as JSON" },
+    { .name = "cancel-at",
+      .kind = OPTION_CHOICE,
+      .offset = AT(cancel_at),
+      .metavar = "PHASE",
+      .help = "a rehearsal: cancel when this phase is entered (Pending, Scheduling, PreparingTarget, TargetReady, "
+              "Running, Finalizing)",
+      .min = KVMIG_PHASE_WAITING_FOR_SYNC,
+      .max = KVMIG_PHASE_FINALIZING,
+      .name_of = kvmig_phase_name },
+    { .name = "cancel-after-iteration",
+      .kind = OPTION_NUMBER,
+      .offset = AT(cancel_after_iteration),
+      .metavar = "N",
+      .help = "likewise, when memory round N is over",
+      .min = 1,
+      .max = UINT32_MAX },
+    { .name = "queue-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(queue_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest wait for a slot (default 1h)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "step-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(step_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest check, preparation or clean-up step (default 60s)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "migrate-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(migrate_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest migrate call; then it is aborted and undone (default 6h)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "resolve-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(resolve_timeout_ms),
+      .metavar = "TIME",
+      .help = "how long to go on asking where the guest is (default 2m)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "abort-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(abort_timeout_ms),
+      .metavar = "TIME",
+      .help = "how long to wait for an aborted migrate call to return (default 30s)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "poll",
+      .kind = OPTION_DURATION,
+      .offset = AT(poll_ms),
+      .metavar = "TIME",
+      .help = "how often progress is read (default 200ms)",
+      .min = 10,
+      .max = 60000 },
+    { .name = NULL },
+};
+static const struct option_group migrate_options = { "The run", options };
+static const struct option_group *const groups[] = { &migrate_options, &plan_options, &connect_options, NULL };
+
+const struct command migrate_command = {
+    .name = "migrate",
+    .arguments = "VM [--target HOST] [options]",
+    .summary = "Migrate a VM, show its progress, and undo everything if it fails or is cancelled.",
+    .details =
+        "Ctrl-C or SIGTERM cancels and waits until everything is undone; the third one leaves the migration to the "
+        "hosts.\n"
+        "Exit code 0: the guest runs on the target. 1: failed, the guest is where it was. 3: blocked, nothing was "
+        "started. 4: cancelled, the guest is where it was. 5: not known, see kvmig where.",
+    .takes_vm = true,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * kvmig plan: whether, where and how a VM can migrate. Reads the hosts, plans, prints; changes nothing.
+ */
+#include <stdlib.h>
+
+#include "tool.h"
+
+static void print_disks(const struct kvmig_plan *plan, FILE *out)
+{
+    static const char *const titles[] = { "DISK", "METHOD", "SIZE", "TO COPY", "ON THE TARGET", "WHY" };
+    struct json_object *json = NULL;
+    struct table *table;
+    char *text = NULL;
+
+    if (kvmig_plan_disk_count(plan) == 0)
+        return;
+    if (kvmig_plan_to_json(plan, &text) == 0)
+        json = json_parse_owned(text);
+    table = table_new(titles, 6);
+    for (size_t i = 0; i < kvmig_plan_disk_count(plan); i++) {
+        struct json_object *disk = json_list_at(json_member(json, "disks"), i);
+        int32_t method = kvmig_plan_disk_method(plan, i);
+        bool copied = method == KVMIG_DISK_COPY_FULL || method == KVMIG_DISK_COPY_INCREMENTAL;
+        struct text size = text_bytes(json_number(disk, "capacity"));
+        struct text estimate = text_bytes(json_number(disk, "estimate"));
+        const char *const cells[] = {
+            kvmig_plan_disk_target(plan, i), kvmig_disk_method_name(method), size.s,
+            copied ? estimate.s : NULL,      json_text(disk, "target_path"), json_text(disk, "reason")
+        };
+
+        table_add(table, cells);
+    }
+    fputc('\n', out);
+    table_print(table, out, "  ");
+    table_free(table);
+    json_object_put(json);
+}
+
+static void print_findings(const struct kvmig_findings *findings, FILE *out)
+{
+    static const struct {
+        int32_t severity;
+        const char *title;
+    } parts[] = {
+        { KVMIG_SEVERITY_BLOCKER, "Blockers" },
+        { KVMIG_SEVERITY_ERROR, "Errors" },
+        { KVMIG_SEVERITY_WARN, "Warnings" },
+        { KVMIG_SEVERITY_INFO, "Remarks" },
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        bool any = false;
+
+        for (size_t k = 0; k < kvmig_findings_count(findings) && !any; k++)
+            any = kvmig_finding_severity(kvmig_findings_get(findings, k)) == parts[i].severity;
+        if (!any)
+            continue;
+        fprintf(out, "\n%s:\n", parts[i].title);
+        findings_print(findings, parts[i].severity, parts[i].severity, out);
+    }
+}
+
+static void print_candidates(const struct kvmig_plan *plan, FILE *out)
+{
+    static const char *const titles[] = { "CANDIDATE", "VERDICT", "FINDINGS" };
+    struct table *table;
+
+    if (kvmig_plan_candidate_count(plan) == 0)
+        return;
+    table = table_new(titles, 3);
+    for (size_t i = 0; i < kvmig_plan_candidate_count(plan); i++) {
+        const struct kvmig_findings *findings = kvmig_plan_candidate_findings(plan, i);
+        char codes[256] = "";
+        size_t n = 0;
+        const char *const cells[] = { kvmig_plan_candidate_host(plan, i),
+                                      kvmig_verdict_name(kvmig_plan_candidate_verdict(plan, i)), codes };
+
+        for (size_t k = 0; k < kvmig_findings_count(findings) && n < sizeof(codes); k++)
+            n += (size_t)snprintf(codes + n, sizeof(codes) - n, "%s%s", k > 0 ? ", " : "",
+                                  kvmig_finding_code(kvmig_findings_get(findings, k)));
+        table_add(table, cells);
+    }
+    fputc('\n', out);
+    table_print(table, out, "  ");
+    table_free(table);
+}
+
+static const char *explain_verdict(int32_t verdict)
+{
+    switch (verdict) {
+    case KVMIG_VERDICT_MIGRATABLE:
+        return "can migrate";
+    case KVMIG_VERDICT_MIGRATABLE_WITH_RISK:
+        return "can migrate; mind the warnings";
+    case KVMIG_VERDICT_QUEUED:
+        return "can migrate, but has to wait for a slot";
+    case KVMIG_VERDICT_BLOCKED:
+        return "cannot migrate";
+    default:
+        return "";
+    }
+}
+
+void plan_print(const struct kvmig_plan *plan, FILE *out)
+{
+    const char *target = kvmig_plan_target(plan);
+    const char *verdict = kvmig_verdict_name(kvmig_plan_verdict(plan));
+
+    fprintf(out, "%s: %s -> %s: %s (%s)\n", kvmig_plan_vm(plan), kvmig_plan_source(plan), target ? target : "no target",
+            explain_verdict(kvmig_plan_verdict(plan)), verdict ? verdict : "?");
+    print_disks(plan, out);
+    print_findings(kvmig_plan_findings(plan), out);
+    print_candidates(plan, out);
+}
+
+int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)
+{
+    struct kvmig_plan_opts opts = settings_plan_opts(settings);
+
+    if (kvmig_cluster_plan(view->cluster, &opts, out_plan) == 0)
+        return 0;
+    *out_plan = NULL;
+    return complain_error("cannot plan", NULL);
+}
+
+static int run(const struct settings *settings)
+{
+    struct kvmig_plan *plan = NULL;
+    struct view view;
+    int code = view_open(&view, settings);
+
+    if (code == 0)
+        code = plan_make(&view, settings, &plan);
+    if (code == 0) {
+        code = kvmig_plan_verdict(plan) == KVMIG_VERDICT_BLOCKED ? EXIT_BLOCKED : EXIT_OK;
+        if (settings->json) {
+            char *text = NULL;
+            struct json_object *json;
+
+            kvmig_plan_to_json(plan, &text);
+            json = json_parse_owned(text);
+            json_print(json, stdout);
+            json_object_put(json);
+        } else {
+            plan_print(plan, stdout);
+        }
+    }
+    kvmig_plan_unref(plan);
+    view_close(&view);
+    return code;
+}
+
+static const struct option_group *const groups[] = { &plan_options, &connect_options, NULL };
+
+const struct command plan_command = {
+    .name = "plan",
+    .arguments = "VM [options]",
+    .summary = "Say whether, where and how a VM can migrate, with every reason why not. Changes nothing.",
+    .details = "Exit code 0: it can migrate (maybe with a risk, or after waiting for a slot). 3: it is blocked.",
+    .takes_vm = true,
+    .groups = groups,
+    .run = run,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * How a migration ended, for people: result, where the guest is, what it cost, what was created and undone, and what to
+ * do next. Reads the session's report; leaves out what the report does not know.
+ */
+#include <string.h>
+
+#include "tool.h"
+
+static bool known(uint64_t value)
+{
+    return value != UINT64_MAX;
+}
+
+static void print_result(const struct kvmig_plan *plan, const struct kvmig_event *end, FILE *out)
+{
+    const char *source = kvmig_plan_source(plan), *target = kvmig_plan_target(plan), *vm = kvmig_plan_vm(plan);
+
+    fputc('\n', out);
+    switch (kvmig_event_phase(end)) {
+    case KVMIG_PHASE_SUCCEEDED:
+        fprintf(out, "%s was migrated from %s to %s.\n", vm, source, target);
+        break;
+    case KVMIG_PHASE_CANCELLED:
+        fprintf(out, "Cancelled: %s is on %s, where it was.\n", vm, source);
+        break;
+    case KVMIG_PHASE_FAILED:
+        fprintf(out, "Failed: %s is on %s, where it was.\n", vm, source);
+        break;
+    default:
+        fprintf(out, "NOT KNOWN: it is not proven where %s is. Start and destroy nothing before you know.\n", vm);
+        break;
+    }
+}
+
+static void print_error(const struct kvmig_error *error, FILE *out)
+{
+    if (!error)
+        return;
+    fprintf(out, "  cause:     %s\n", kvmig_error_message(error));
+    if (*kvmig_error_where(error))
+        fprintf(out, "  where:     %s\n", kvmig_error_where(error));
+    if (*kvmig_error_evidence(error))
+        fprintf(out, "  evidence:  %s\n", kvmig_error_evidence(error));
+}
+
+static void print_final(struct json_object *report, FILE *out)
+{
+    struct json_object *final = json_member(report, "final");
+    const char *host = json_text(final, "host"), *proof = json_text(final, "proof");
+
+    if (host || proof)
+        fprintf(out, "  guest:     %s%s%s\n", host ? host : "?", proof ? ": " : "", proof ? proof : "");
+}
+
+static void print_times(struct json_object *report, FILE *out)
+{
+    struct json_object *pause = json_member(report, "pause");
+    uint64_t source = json_number(pause, "source_ms"), total = json_number(pause, "total_ms");
+    uint64_t handover = json_number(pause, "handover_wait_ms");
+
+    if (known(json_number(report, "total_ms")))
+        fprintf(out, "  took:      %s\n", text_ms(json_number(report, "total_ms")).s);
+    if (known(source) || known(total))
+        fprintf(out, "  pause:     %s measured on the source, %s from stop to start by the hosts' clocks\n",
+                text_ms(source).s, text_ms(total).s);
+    if (known(handover))
+        fprintf(out, "             plus %s of waiting for the strict hand-over\n", text_ms(handover).s);
+}
+
+static void print_bytes(struct json_object *report, FILE *out)
+{
+    struct json_object *memory = json_member(report, "memory"), *disk = json_member(report, "disk");
+    uint64_t sent = json_number(memory, "sent"), rounds = json_number(memory, "iterations");
+
+    if (known(sent)) {
+        fprintf(out, "  memory:    %s sent of %s", text_bytes(sent).s, text_bytes(json_number(memory, "total")).s);
+        if (known(rounds))
+            fprintf(out, ", %llu round%s", (unsigned long long)rounds, rounds == 1 ? "" : "s");
+        if (known(json_number(memory, "bandwidth_bytes_per_s")))
+            fprintf(out, ", %s", text_rate(json_number(memory, "bandwidth_bytes_per_s")).s);
+        fputs(json_true(report, "postcopy_used") ? ", with post-copy\n" : "\n", out);
+    }
+    if (known(json_number(disk, "total")) && json_number(disk, "total") > 0)
+        fprintf(out, "  disks:     %s copied of %s\n", text_bytes(json_number(disk, "sent")).s,
+                text_bytes(json_number(disk, "total")).s);
+}
+
+static void print_created(struct json_object *report, FILE *out)
+{
+    struct json_object *created = json_member(report, "created");
+
+    for (size_t i = 0; i < json_list_length(created); i++) {
+        struct json_object *item = json_list_at(created, i);
+        const char *kind = json_text(item, "kind"), *name = json_text(item, "name");
+        const char *host = json_text(item, "host"), *outcome = json_text(item, "outcome");
+
+        fprintf(out, "  %s %s %s on %s: %s\n", i == 0 ? "created:  " : "          ", kind ? kind : "?",
+                name ? name : "?", host ? host : "?", outcome ? outcome : "not decided");
+    }
+}
+
+static void print_next(const struct kvmig_event *end, const char *how_to_find, FILE *out)
+{
+    const struct kvmig_error *error = kvmig_event_error(end);
+
+    if (*kvmig_error_hint(error))
+        fprintf(out, "  next:      %s\n", kvmig_error_hint(error));
+    if (kvmig_event_phase(end) == KVMIG_PHASE_INDETERMINATE)
+        fprintf(out, "  find out:  %s\n", how_to_find);
+}
+
+void summary_print(struct json_object *report, const struct kvmig_plan *plan, const struct kvmig_event *end,
+                   const char *how_to_find, FILE *out)
+{
+    print_result(plan, end, out);
+    print_error(kvmig_event_error(end), out);
+    print_final(report, out);
+    print_times(report, out);
+    print_bytes(report, out);
+    print_created(report, out);
+    print_next(end, how_to_find, out);
+}
