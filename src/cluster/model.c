@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Life and look-up of the cluster model: clearing, copying, finding, naming. Pure: no lock, clock, I/O or library beyond
- * base; any thread, as long as the caller keeps others from changing the same struct. Does not decide anything.
+ * Life and look-up of the cluster model: clearing, copying, finding, naming. Pure: no lock, clock, I/O or library
+ * beyond base; any thread, as long as the caller keeps others from changing the same struct. Does not decide anything.
  *
  * Ownership: a struct owns all its strings and lists. *_clear() frees what a struct owns and leaves it empty, so that
  * clearing twice is harmless. *_copy() overwrites its destination without freeing what it held: pass raw memory or a
@@ -137,15 +137,20 @@ struct kvmig__host *kvmig__host_new(void)
     return host;
 }
 
-static void machine_clear(struct kvmig__machine *machine)
+void kvmig__machine_clear(struct kvmig__machine *machine)
 {
+    if (!machine)
+        return;
     free(machine->name);
     free(machine->canonical);
     free(machine->arch);
+    memset(machine, 0, sizeof(*machine));
 }
 
-static void emulator_clear(struct kvmig__emulator *emulator)
+void kvmig__emulator_clear(struct kvmig__emulator *emulator)
 {
+    if (!emulator)
+        return;
     free(emulator->path);
     free(emulator->arch);
     free(emulator->virt_type);
@@ -155,29 +160,40 @@ static void emulator_clear(struct kvmig__emulator *emulator)
         struct kvmig__cpu_model *model = &emulator->models.v[i];
         free(model->name);
         free(model->vendor);
+        free(model->canonical);
         kvmig__strlist_clear(&model->blockers);
     }
     free(emulator->models.v);
+    memset(emulator, 0, sizeof(*emulator));
+    emulator->host_model.migratable = -1;
 }
 
-static void network_clear(struct kvmig__network *network)
+void kvmig__network_clear(struct kvmig__network *network)
 {
+    if (!network)
+        return;
     free(network->name);
     free(network->bridge);
     kvmig__strlist_clear(&network->portgroups);
+    memset(network, 0, sizeof(*network));
 }
 
-static void volume_clear(struct kvmig__volume *volume)
+void kvmig__volume_clear(struct kvmig__volume *volume)
 {
+    if (!volume)
+        return;
     free(volume->name);
     free(volume->path);
     free(volume->format);
     free(volume->ctime);
     free(volume->backing_path);
+    memset(volume, 0, sizeof(*volume));
 }
 
-static void pool_clear(struct kvmig__pool *pool)
+void kvmig__pool_clear(struct kvmig__pool *pool)
 {
+    if (!pool)
+        return;
     free(pool->name);
     free(pool->uuid);
     free(pool->type);
@@ -187,33 +203,37 @@ static void pool_clear(struct kvmig__pool *pool)
     free(pool->source_name);
     free(pool->source_device);
     for (size_t i = 0; i < pool->volumes.n; i++)
-        volume_clear(&pool->volumes.v[i]);
+        kvmig__volume_clear(&pool->volumes.v[i]);
     free(pool->volumes.v);
+    memset(pool, 0, sizeof(*pool));
 }
 
-static void block_device_clear(struct kvmig__block_device *device)
+void kvmig__block_device_clear(struct kvmig__block_device *device)
 {
+    if (!device)
+        return;
     kvmig__strlist_clear(&device->paths);
     free(device->serial);
     free(device->wwn);
+    memset(device, 0, sizeof(*device));
 }
 
 static void host_clear_lists(struct kvmig__host *host)
 {
     for (size_t i = 0; i < host->machines.n; i++)
-        machine_clear(&host->machines.v[i]);
+        kvmig__machine_clear(&host->machines.v[i]);
     free(host->machines.v);
     for (size_t i = 0; i < host->emulators.n; i++)
-        emulator_clear(&host->emulators.v[i]);
+        kvmig__emulator_clear(&host->emulators.v[i]);
     free(host->emulators.v);
     for (size_t i = 0; i < host->networks.n; i++)
-        network_clear(&host->networks.v[i]);
+        kvmig__network_clear(&host->networks.v[i]);
     free(host->networks.v);
     for (size_t i = 0; i < host->pools.n; i++)
-        pool_clear(&host->pools.v[i]);
+        kvmig__pool_clear(&host->pools.v[i]);
     free(host->pools.v);
     for (size_t i = 0; i < host->block_devices.n; i++)
-        block_device_clear(&host->block_devices.v[i]);
+        kvmig__block_device_clear(&host->block_devices.v[i]);
     free(host->block_devices.v);
     for (size_t i = 0; i < host->domains.n; i++)
         kvmig__domain_clear(&host->domains.v[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The cluster model: plain facts about hosts and domains, as every backend fills them and the planner reads them. Pure
- * data: no handle, no lock, no clock. Strings are owned by the struct that holds them, NULL = not known. Numbers that may
- * be unknown say which value means so. Sizes are bytes.
+ * data: no handle, no lock, no clock. Strings are owned by the struct that holds them, NULL = not known. Numbers that
+ * may be unknown say which value means so. Sizes are bytes.
  */
 #ifndef KVMIG_SRC_MODEL_H
 #define KVMIG_SRC_MODEL_H
@@ -47,8 +47,9 @@ struct kvmig__cpu {
 };
 struct kvmig__cpu_model {
     char *name;
-    bool usable;
+    bool usable; /* false = the host says that it is not */
     char *vendor;
+    char *canonical; /* the versioned model that name stands for; NULL = none */
     struct kvmig__strlist blockers; /* features that make it unusable (libvirt >= 10.2 prints them) */
 };
 
@@ -144,7 +145,7 @@ struct kvmig__device { /* a device kind that may be in the way */
     char *kind; /* "hostdev", "filesystem", "tpm", "shmem", "memory", "vsock", "redirdev", ... */
     char *type; /* hostdev: pci, usb, mdev, scsi ...; filesystem: virtiofs, 9p ...; tpm: emulator, passthrough ... */
     char *name; /* address, mount tag or alias, for people */
-    bool managed;
+    bool managed; /* hostdev: libvirt detaches it from the host; tpm: persistent_state; shmem: role master */
 };
 enum kvmig__domain_state { /* virDomainState by meaning; the numbers are ours */
                            KVMIG__STATE_ABSENT,
@@ -177,7 +178,7 @@ struct kvmig__domain {
     bool migrating_out, migrating_in;
     uint32_t snapshots, checkpoints;
     char *virt_type, *arch, *machine, *emulator;
-    uint64_t memory, max_memory; /* bytes */
+    uint64_t memory, max_memory; /* bytes: what the balloon leaves to the guest now; what QEMU holds for it */
     uint32_t vcpus;
     struct kvmig__cpu cpu; /* of the running guest */
     bool hugepages;
@@ -198,7 +199,7 @@ struct kvmig__domain {
         struct kvmig__device *v;
         size_t n;
     } devices;
-    char *xml; /* the XML that this was read from (migratable form) */
+    char *xml; /* the XML that this was read from: of the guest as it runs, or of its definition */
 };
 
 /* ---- a host ---- */
@@ -259,6 +260,12 @@ struct kvmig__view {
 void kvmig__cpu_clear(struct kvmig__cpu *cpu);
 void kvmig__cpu_copy(struct kvmig__cpu *dst, const struct kvmig__cpu *src);
 void kvmig__disk_source_clear(struct kvmig__disk_source *source);
+void kvmig__emulator_clear(struct kvmig__emulator *emulator);
+void kvmig__machine_clear(struct kvmig__machine *machine);
+void kvmig__network_clear(struct kvmig__network *network);
+void kvmig__volume_clear(struct kvmig__volume *volume);
+void kvmig__pool_clear(struct kvmig__pool *pool);
+void kvmig__block_device_clear(struct kvmig__block_device *device);
 void kvmig__domain_clear(struct kvmig__domain *domain);
 struct kvmig__host *kvmig__host_new(void); /* unknowns set to unknown */
 void kvmig__host_free(struct kvmig__host *host);
@@ -282,6 +289,7 @@ struct kvmig__side {
     int32_t reason; /* enum kvmig__domain_reason */
     bool persistent;
     bool job_active; /* a migration job, in or out, is active */
+    bool job_assumed; /* the job could not be asked without waiting; job_active is true to be on the safe side */
     char *error; /* why it is not reachable */
 };
 void kvmig__side_clear(struct kvmig__side *side);

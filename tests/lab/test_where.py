@@ -53,7 +53,7 @@ def test_host_that_hangs_leaves_it_undecided(lab, tool, make_vm):
     vm = make_vm("w-hang", disks=["shared:8M"])
     b = lab.host("b")
     b.daemon("pause")
-    code, location = tool.where(vm, "--timeout", "5000")
+    code, location = tool.where(vm, "--call-timeout", "3000")
     assert location["verdict"] == "UNDECIDED" and location["actions"] in ([], ["WAIT"])
     assert code != 0
     b.daemon("continue")

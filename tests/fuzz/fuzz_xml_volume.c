@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Fuzz target: a storage volume. */
+#include "cluster/model.h"
+#include "fuzz.h"
+#include "libvirt/libvirt_internal.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = fuzz_text(data, size);
+    struct kvmig__volume value;
+    if (kvmig__xml_volume(text, "fuzz", &value) == 0)
+        kvmig__volume_clear(&value);
+    free(text);
+    return 0;
+}
