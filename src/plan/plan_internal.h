@@ -22,6 +22,9 @@ struct kvmig__request {
     char *compression;
     int32_t compression_level;
     char *tls_destination, *target_uri, *migrate_uri, *target_name, *target_xml, *persistent_xml;
+    /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
+     * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
+    const struct kvmig__domain *target_domain;
 };
 /* Validates sizes, enums, unknown flags and required members; where names the call for the error. */
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
@@ -89,6 +92,10 @@ int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__req
                          const struct kvmig__slots *slots, struct kvmig_plan **out_plan);
 
 /* ---- the checks (checks_*.c); each adds findings and changes nothing else ---- */
+struct kvmig__paths { /* borrowed texts, sorted */
+    const char **v;
+    size_t n;
+};
 struct kvmig__check {
     const struct kvmig__view *view;
     const struct kvmig__request *request;
@@ -96,6 +103,7 @@ struct kvmig__check {
     const struct kvmig__domain *domain;
     const struct kvmig__host *target; /* NULL while judging the VM alone */
     struct kvmig_findings *out;
+    const struct kvmig__paths *busy; /* what the active domains of the view have open for their disks */
 };
 void kvmig__check_request(const struct kvmig__check *c); /* conflicting options (checks_request.c) */
 void kvmig__check_domain(const struct kvmig__check *c); /* state, snapshots, block jobs, devices (checks_domain.c) */

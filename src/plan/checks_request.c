@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The request as a whole: options that exclude or need each other, options that do not fit the VM, and options that depend
+ * on the versions of the hosts or on what is copied. All these are refused by libvirt or QEMU only after the migration has
+ * begun, or are accepted and do harm. Pure; any thread.
+ */
+#include "plan/checks.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool kvmig__request_has(const struct kvmig__request *request, uint64_t flag)
+{
+    return (request->flags & flag) != 0;
+}
+
+bool kvmig__request_is_parallel(const struct kvmig__request *request)
+{
+    return request->parallel_connections > 1;
+}
+
+bool kvmig__target_xml_unread(const struct kvmig__check *c)
+{
+    return c->request->target_xml && !c->request->target_domain;
+}
+
+const struct kvmig__disk *kvmig__target_disk(const struct kvmig__check *c, const char *target)
+{
+    const struct kvmig__domain *domain = c->request->target_domain;
+
+    if (kvmig__target_xml_unread(c))
+        return NULL;
+    if (!domain)
+        domain = c->domain;
+    for (size_t i = 0; i < domain->disks.n; i++) {
+        if (kvmig__str_eq(domain->disks.v[i].target, target))
+            return &domain->disks.v[i];
+    }
+    return NULL;
+}
+
+/* ---- options that exclude or need each other ---- */
+
+/* flags: their names in libvirt, separated by spaces. */
+static void conflict(const struct kvmig__check *c, const char *flags, const char *hint, const char *message)
+{
+    struct kvmig__strlist list = { 0 };
+    struct kvmig__detail d = { 0 };
+    char *copy = kvmig__strdup(flags), *rest = NULL;
+
+    for (char *flag = strtok_r(copy, " ", &rest); flag; flag = strtok_r(NULL, " ", &rest))
+        kvmig__strlist_add(&list, flag);
+    kvmig__detail_list(&d, "flags", &list);
+    kvmig__note(c, "INVALID_FLAGS", KVMIG_SEVERITY_BLOCKER, kvmig__object_request(), &d, hint, "%s", message);
+    kvmig__strlist_clear(&list);
+    free(copy);
+}
+
+static void check_postcopy_flags(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    bool allowed = kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY);
+
+    if (kvmig__request_has(r, KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY) && !allowed)
+        conflict(c, "POSTCOPY_AFTER_PRECOPY POSTCOPY", "Add KVMIG_PLAN_ALLOW_POSTCOPY: post-copy needs consent.",
+                 "A switch to post-copy is asked for, but post-copy is not allowed.");
+    if (allowed && r->handover == KVMIG_HANDOVER_STRICT)
+        conflict(c, "POSTCOPY PAUSED", "Choose one: the strict hand-over, or post-copy.",
+                 "The strict hand-over lets the target come up paused, which libvirt refuses together with post-copy.");
+    if (allowed && kvmig__str_eq(r->compression, "mt"))
+        conflict(c, "POSTCOPY COMPRESSED", "Leave out the compression.",
+                 "QEMU does not take the compression \"mt\" together with post-copy.");
+}
+
+static void check_transfer_flags(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    bool parallel = kvmig__request_is_parallel(r);
+    bool single_stream = kvmig__str_eq(r->compression, "mt") || kvmig__str_eq(r->compression, "xbzrle");
+    bool multi_stream = kvmig__str_eq(r->compression, "zlib") || kvmig__str_eq(r->compression, "zstd");
+
+    if (parallel && single_stream)
+        conflict(c, "PARALLEL COMPRESSED", "Use zlib or zstd, or one connection.",
+                 "The compressions \"mt\" and \"xbzrle\" work on one connection only.");
+    if (!parallel && multi_stream)
+        conflict(c, "COMPRESSED PARALLEL", "Set parallel_connections to 2 or more.",
+                 "The compressions \"zlib\" and \"zstd\" need parallel connections.");
+    if (!kvmig__request_has(r, KVMIG_PLAN_AUTO_CONVERGE) && (r->auto_converge_initial || r->auto_converge_increment))
+        conflict(c, "auto_converge.initial auto_converge.increment AUTO_CONVERGE", "Add KVMIG_PLAN_AUTO_CONVERGE.",
+                 "Throttling is tuned, but not switched on.");
+    if (r->copy == KVMIG_COPY_NONE && r->copy_disks.n)
+        conflict(c, "migrate_disks NON_SHARED_DISK NON_SHARED_INC",
+                 "Leave copy_disks empty, or use another kvmig_copy.",
+                 "Disks are named for copying, but no disk is to be copied.");
+}
+
+/* ---- options that do nothing ---- */
+
+static void idle(const struct kvmig__check *c, bool given, const char *option, const char *why)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (!given)
+        return;
+    kvmig__detail_str(&d, "option", option);
+    kvmig__note(c, "OPTION_WITHOUT_EFFECT", KVMIG_SEVERITY_INFO, kvmig__object_request(), &d, NULL,
+                "Option %s has no effect: %s.", option, why);
+}
+
+static void check_idle_options(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    bool persists = c->domain->persistent && !kvmig__request_has(r, KVMIG_PLAN_TRANSIENT_TARGET);
+
+    idle(c, r->postcopy_bandwidth_mib && !kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY), "postcopy_bandwidth_mib",
+         "post-copy is not allowed");
+    idle(c, r->tls_destination && !kvmig__request_has(r, KVMIG_PLAN_TLS), "tls_destination",
+         "the migration is not encrypted by QEMU");
+    idle(c, r->target_uri && kvmig__request_has(r, KVMIG_PLAN_MANAGED), "target_uri",
+         "this process drives the migration, so the source daemon does not dial");
+    idle(c, r->target_pool && r->copy == KVMIG_COPY_NONE, "target_pool", "no disk is to be copied");
+    idle(c, r->persistent_xml && !persists, "persistent_xml", "the domain is not made persistent on the target");
+}
+
+/* ---- options that do not fit the VM ---- */
+
+static void check_named_disk(const struct kvmig__check *c, const char *name)
+{
+    const struct kvmig__disk *disk = NULL;
+    struct kvmig__detail d = { 0 };
+
+    for (size_t i = 0; i < c->domain->disks.n && !disk; i++) {
+        if (kvmig__str_eq(c->domain->disks.v[i].target, name))
+            disk = &c->domain->disks.v[i];
+    }
+    if (disk && disk->has_source && !disk->readonly)
+        return;
+    kvmig__detail_str(&d, "disk", name);
+    if (!disk)
+        kvmig__note(c, "INVALID_ARGUMENT", KVMIG_SEVERITY_BLOCKER, kvmig__object_request(), &d,
+                    "Name disks by their target device, for example \"vda\".",
+                    "copy_disks names %s, but the VM has no such disk.", name);
+    else
+        kvmig__note(c, "COPY_LIST_HAS_READONLY_DISK", KVMIG_SEVERITY_BLOCKER, kvmig__object_disk(name), &d,
+                    "Take it out of copy_disks.",
+                    "copy_disks names %s, which is %s; libvirt would refuse after the target is prepared.", name,
+                    disk->has_source ? "read-only" : "an empty drive");
+}
+
+/* What becomes of the persistent definition. */
+static void check_definition(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    bool transient = kvmig__request_has(r, KVMIG_PLAN_TRANSIENT_TARGET);
+    bool keep = kvmig__request_has(r, KVMIG_PLAN_KEEP_SOURCE_DEFINITION);
+    struct kvmig__detail d = { 0 };
+
+    if (!c->domain->persistent) {
+        idle(c, keep, "KVMIG_PLAN_KEEP_SOURCE_DEFINITION", "the domain has no persistent definition");
+        return;
+    }
+    if (transient && !keep)
+        kvmig__note(
+            c, "DEFINITION_LOST", KVMIG_SEVERITY_WARN, kvmig__object_vm(c->domain), &d,
+            "Leave out KVMIG_PLAN_TRANSIENT_TARGET, or add KVMIG_PLAN_KEEP_SOURCE_DEFINITION.",
+            "The persistent definition of %s is removed from the source and not made on the target: when the guest "
+            "stops, the VM is gone.",
+            c->domain->name);
+    if (!transient && keep)
+        kvmig__note(c, "DEFINITION_ON_BOTH", KVMIG_SEVERITY_INFO, kvmig__object_vm(c->domain), &d,
+                    "Undefine it on the source before anyone starts it there.",
+                    "%s stays defined on the source, too, where it could be started a second time.", c->domain->name);
+    if (!transient && r->target_xml && !r->persistent_xml)
+        kvmig__note(c, "PERSISTENT_XML_MISSING", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
+                    "Give persistent_xml with the same changes.",
+                    "The target gets XML of its own, but its persistent definition keeps the source's values, and the "
+                    "next start there may use or miss other resources.");
+}
+
+/* The session leaves out what the hosts cannot do and what only makes a migration faster; the plan says so beforehand. */
+static void dropped(const struct kvmig__check *c, const char *feature, struct kvmig__detail *d, const char *hint,
+                    const char *reason)
+{
+    kvmig__detail_str(d, "feature", feature);
+    kvmig__detail_str(d, "reason", reason);
+    kvmig__note(c, "FEATURE_DROPPED", KVMIG_SEVERITY_WARN, kvmig__object_request(), d, hint, "%s will be left out: %s.",
+                feature, reason);
+}
+
+static void check_paused_postcopy(const struct kvmig__check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (c->domain->state == KVMIG__STATE_PAUSED && kvmig__request_has(c->request, KVMIG_PLAN_ALLOW_POSTCOPY))
+        dropped(c, "post-copy", &d, "A paused guest dirties no memory, so pre-copy ends by itself.",
+                "the VM is paused, and post-copy needs one that runs");
+}
+
+void kvmig__check_request(const struct kvmig__check *c)
+{
+    kvmig__check_options(c);
+    check_postcopy_flags(c);
+    check_transfer_flags(c);
+    check_idle_options(c);
+    for (size_t i = 0; i < c->request->copy_disks.n; i++)
+        check_named_disk(c, c->request->copy_disks.v[i]);
+    check_definition(c);
+    check_paused_postcopy(c);
+}
+
+/* ---- options and the hosts ---- */
+
+static struct kvmig__detail versions(const struct kvmig__check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_version(&d, "source_qemu", c->source->qemu_version);
+    kvmig__detail_version(&d, "target_qemu", c->target->qemu_version);
+    kvmig__detail_version(&d, "source_libvirt", c->source->libvirt_version);
+    kvmig__detail_version(&d, "target_libvirt", c->target->libvirt_version);
+    return d;
+}
+
+static void check_features(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    const uint64_t both = KVMIG__VERSION(10, 1, 0), methods = KVMIG__VERSION(9, 4, 0), gone = KVMIG__VERSION(9, 1, 0);
+    uint64_t sq = c->source->qemu_version, tq = c->target->qemu_version;
+    struct kvmig__detail d = { 0 };
+
+    if (kvmig__request_is_parallel(r) && kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY) &&
+        (kvmig__version_below(sq, both) || kvmig__version_below(tq, both))) {
+        d = versions(c);
+        dropped(c, "parallel connections", &d, "Ask for one of the two.",
+                "together with post-copy they need QEMU 10.1 on both hosts");
+    }
+    if ((kvmig__str_eq(r->compression, "zlib") || kvmig__str_eq(r->compression, "zstd")) &&
+        (kvmig__version_below(c->source->libvirt_version, methods) ||
+         kvmig__version_below(c->target->libvirt_version, methods))) {
+        d = versions(c);
+        dropped(c, "compression", &d, "Upgrade libvirt, or leave out the compression.",
+                "zlib and zstd need libvirt 9.4 on both hosts");
+    }
+    if (kvmig__str_eq(r->compression, "mt") && (sq >= gone || tq >= gone)) {
+        d = versions(c);
+        dropped(c, "compression", &d, "Use zlib or zstd with parallel connections.",
+                "QEMU 9.1 and later no longer have the compression \"mt\"");
+    }
+}
+
+/* "qemu:///system" and the like mean another daemon on each host that dials them. */
+static bool uri_is_local(const char *uri)
+{
+    const char *host = uri ? strstr(uri, "://") : NULL;
+
+    return host && host[3] == '/';
+}
+
+/* In a peer-to-peer migration the source daemon dials the target daemon. */
+static void check_dialling(const struct kvmig__check *c)
+{
+    const struct kvmig__request *r = c->request;
+    const char *uri = r->target_uri ? r->target_uri : c->target->uri;
+    struct kvmig__detail d = { 0 };
+
+    if (kvmig__request_has(r, KVMIG_PLAN_MANAGED) || !uri_is_local(uri))
+        return;
+    kvmig__detail_str(&d, "uri", uri);
+    kvmig__note(
+        c, "TARGET_URI_LOCAL", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
+        "Give target_uri as the source host can dial it (for example qemu+tls://host/system), or let this process "
+        "drive the migration (KVMIG_PLAN_MANAGED).",
+        "The source daemon would dial %s, which names no host, and reach itself.", uri);
+}
+
+static void check_postcopy_with_copies(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n)
+{
+    struct kvmig__strlist copied = { 0 };
+    struct kvmig__detail d = { 0 };
+
+    for (size_t i = 0; i < n; i++) {
+        if (kvmig__disk_is_copied(&disks[i]))
+            kvmig__strlist_add(&copied, disks[i].target);
+    }
+    if (copied.n && kvmig__request_has(c->request, KVMIG_PLAN_ALLOW_POSTCOPY)) {
+        kvmig__detail_list(&d, "disks", &copied);
+        kvmig__note(
+            c, "POSTCOPY_WITH_VOLUME_MIGRATION", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
+            "Do not allow post-copy when disks are copied.",
+            "Post-copy is allowed while disks are copied: if it breaks, the disks of the target are the only ones "
+            "that are current, and the guest on them is incomplete.");
+        if (kvmig__request_has(c->request, KVMIG_PLAN_TLS)) {
+            kvmig__detail_list(&d, "disks", &copied);
+            kvmig__note(c, "POSTCOPY_WITH_NBD_TLS", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
+                        "Do not allow post-copy, or do not encrypt.",
+                        "Post-copy together with a disk copy over TLS is refused or fails on several versions.");
+        }
+    }
+    kvmig__strlist_clear(&copied);
+}
+
+void kvmig__check_request_target(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n)
+{
+    struct kvmig__detail d = { 0 };
+
+    check_features(c);
+    check_dialling(c);
+    check_postcopy_with_copies(c, disks, n);
+    if (kvmig__target_xml_unread(c))
+        kvmig__note(
+            c, "TARGET_XML_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_request(), &d, NULL,
+            "The caller gave domain XML for the target; its networks, emulator and disk paths are not checked.");
+}

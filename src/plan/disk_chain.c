@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The backing images of a disk: which they are, and whether the target has them. libvirt leaves them out of the XML that it
+ * would migrate, so where the domain does not name them, the source's storage pools do. Pure; any thread.
+ */
+#include "plan/checks.h"
+
+/* A chain that is longer than this goes in a circle, or is none that QEMU would open. */
+#define MAX_CHAIN 200
+
+static void follow_volumes(const struct kvmig__host *source, struct kvmig__disk_job *job)
+{
+    const struct kvmig__volume *volume = job->source.volume;
+
+    while (volume && volume->backing_path && job->chain.n < MAX_CHAIN) {
+        struct kvmig__backing *backing = KVMIG__PUSH(&job->chain);
+        const struct kvmig__pool *pool = kvmig__host_pool_of_path(source, volume->backing_path);
+
+        backing->type = job->source.type;
+        backing->path = volume->backing_path;
+        volume = pool ? kvmig__pool_find_volume(pool, volume->backing_path) : NULL;
+        backing->format = volume ? volume->format : NULL;
+    }
+}
+
+void kvmig__disk_find_chain(const struct kvmig__host *source, struct kvmig__disk_job *job)
+{
+    for (size_t i = 0; i < job->disk->backing.n; i++) {
+        const struct kvmig__disk_source *image = &job->disk->backing.v[i];
+
+        *KVMIG__PUSH(&job->chain) = (struct kvmig__backing){ image->type, image->path, image->name, image->format };
+    }
+    if (!job->chain.n)
+        follow_volumes(source, job);
+}
+
+bool kvmig__backing_usable(const struct kvmig__check *c, const struct kvmig__backing *backing, bool *out_proven)
+{
+    const struct kvmig__disk_source source = { .type = backing->type, .path = (char *)backing->path };
+    struct kvmig__place here, there;
+    bool usable;
+
+    *out_proven = false;
+    if (backing->type != KVMIG__DISK_FILE && backing->type != KVMIG__DISK_BLOCK)
+        return false;
+    kvmig__place_resolve(&here, c->source, &source);
+    kvmig__place_resolve(&there, c->target, &source);
+    *out_proven = kvmig__same_storage(c, &here, &there).same == KVMIG__SAME_YES;
+    usable = *out_proven;
+    /* A copy of a base image on each host is common; size and format must agree at least. */
+    if (!usable && backing->type == KVMIG__DISK_FILE && there.volume)
+        usable = !here.volume || (here.volume->capacity == there.volume->capacity &&
+                                  kvmig__str_eq(here.volume->format, there.volume->format));
+    kvmig__place_clear(&here);
+    kvmig__place_clear(&there);
+    return usable;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A finished plan as JSON. The one file of the planner that knows json-c; it reads the plan and decides nothing. Any thread.
+ * Domain XML that the caller gave is not repeated: it may hold passwords.
+ */
+#include "base/json_internal.h"
+#include "plan/plan_internal.h"
+
+#include <errno.h>
+
+static struct json_object *flags_to_json(uint64_t flags)
+{
+    static const struct {
+        uint64_t flag;
+        const char *name;
+    } names[] = {
+        { KVMIG_PLAN_MANAGED, "MANAGED" },
+        { KVMIG_PLAN_UNSAFE, "UNSAFE" },
+        { KVMIG_PLAN_AUTO_CONVERGE, "AUTO_CONVERGE" },
+        { KVMIG_PLAN_ALLOW_POSTCOPY, "ALLOW_POSTCOPY" },
+        { KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY, "POSTCOPY_AFTER_PRECOPY" },
+        { KVMIG_PLAN_TLS, "TLS" },
+        { KVMIG_PLAN_TRANSIENT_TARGET, "TRANSIENT_TARGET" },
+        { KVMIG_PLAN_KEEP_SOURCE_DEFINITION, "KEEP_SOURCE_DEFINITION" },
+        { KVMIG_PLAN_ABORT_ON_IO_ERROR, "ABORT_ON_IO_ERROR" },
+    };
+    struct json_object *array = json_object_new_array();
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(names); i++) {
+        if (flags & names[i].flag)
+            json_object_array_add(array, json_object_new_string(names[i].name));
+    }
+    return array;
+}
+
+static const char *copy_name(int32_t copy)
+{
+    static const char *const names[] = {
+        [KVMIG_COPY_AUTO] = "auto",
+        [KVMIG_COPY_NONE] = "none",
+        [KVMIG_COPY_FULL] = "full",
+        [KVMIG_COPY_INCREMENTAL] = "incremental",
+    };
+
+    return copy >= 0 && (size_t)copy < KVMIG__N_ELEMENTS(names) ? names[copy] : NULL;
+}
+
+/* Zero is the default of every number, and says nothing. */
+static void add_asked(struct json_object *object, const char *key, uint64_t number)
+{
+    if (number)
+        kvmig__json_add_u64(object, key, number);
+}
+
+static struct json_object *request_to_json(const struct kvmig__request *request)
+{
+    struct json_object *object = json_object_new_object();
+
+    kvmig__json_add_str(object, "vm", request->vm);
+    kvmig__json_add_str(object, "source", request->source);
+    kvmig__json_add_str(object, "target", request->target);
+    json_object_object_add(object, "flags", flags_to_json(request->flags));
+    kvmig__json_add_str(object, "copy", copy_name(request->copy));
+    kvmig__json_add_str(object, "handover", request->handover == KVMIG_HANDOVER_STRICT ? "strict" : "normal");
+    if (request->copy_disks.n)
+        json_object_object_add(object, "copy_disks", kvmig__json_strlist(&request->copy_disks));
+    kvmig__json_add_str(object, "target_pool", request->target_pool);
+    add_asked(object, "bandwidth_mib", request->bandwidth_mib);
+    add_asked(object, "postcopy_bandwidth_mib", request->postcopy_bandwidth_mib);
+    add_asked(object, "max_downtime_ms", request->max_downtime_ms);
+    add_asked(object, "parallel_connections", request->parallel_connections);
+    add_asked(object, "auto_converge_initial", request->auto_converge_initial);
+    add_asked(object, "auto_converge_increment", request->auto_converge_increment);
+    kvmig__json_add_str(object, "compression", request->compression);
+    if (request->compression_level)
+        kvmig__json_add_i64(object, "compression_level", request->compression_level);
+    kvmig__json_add_str(object, "tls_destination", request->tls_destination);
+    kvmig__json_add_str(object, "target_uri", request->target_uri);
+    kvmig__json_add_str(object, "migrate_uri", request->migrate_uri);
+    kvmig__json_add_str(object, "target_name", request->target_name);
+    kvmig__json_add_bool(object, "target_xml", request->target_xml != NULL);
+    kvmig__json_add_bool(object, "persistent_xml", request->persistent_xml != NULL);
+    return object;
+}
+
+static struct json_object *disk_to_json(const struct kvmig__disk_plan *disk)
+{
+    struct json_object *object = json_object_new_object();
+
+    kvmig__json_add_str(object, "target", disk->target);
+    kvmig__json_add_str(object, "method", kvmig_disk_method_name(disk->method));
+    kvmig__json_add_str(object, "reason", disk->reason);
+    kvmig__json_add_str(object, "source_path", disk->source_path);
+    kvmig__json_add_str(object, "format", disk->format);
+    kvmig__json_add_u64(object, "capacity", disk->capacity);
+    kvmig__json_add_u64(object, "estimate", disk->estimate);
+    kvmig__json_add_str(object, "pool", disk->pool);
+    kvmig__json_add_str(object, "volume", disk->volume);
+    kvmig__json_add_str(object, "target_path", disk->target_path);
+    kvmig__json_add_bool(object, "create", disk->create);
+    kvmig__json_add_str(object, "backing_path", disk->backing_path);
+    kvmig__json_add_str(object, "backing_format", disk->backing_format);
+    return object;
+}
+
+static struct json_object *disks_to_json(const struct kvmig__disk_plan *disks, size_t n)
+{
+    struct json_object *array = json_object_new_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_object_array_add(array, disk_to_json(&disks[i]));
+    return array;
+}
+
+static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
+{
+    struct json_object *array = json_object_new_array();
+
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const struct kvmig__candidate *candidate = &plan->candidates.v[i];
+        struct json_object *object = json_object_new_object();
+
+        kvmig__json_add_str(object, "host", candidate->host);
+        kvmig__json_add_str(object, "verdict", kvmig_verdict_name(candidate->verdict));
+        json_object_object_add(object, "findings", kvmig__json_findings(&candidate->findings));
+        json_object_object_add(object, "disks", disks_to_json(candidate->disks.v, candidate->disks.n));
+        json_object_array_add(array, object);
+    }
+    return array;
+}
+
+int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
+{
+    struct json_object *object;
+
+    if (!plan || !out_json)
+        return kvmig__fail(
+            kvmig__error_new(EINVAL, "kvmig_plan_to_json", NULL, NULL, "%s is NULL.", plan ? "out_json" : "plan"));
+    object = json_object_new_object();
+    kvmig__json_add_str(object, "vm", plan->vm);
+    kvmig__json_add_str(object, "uuid", plan->uuid);
+    kvmig__json_add_str(object, "source", plan->source);
+    json_object_object_add(object, "target", NULL); /* null: there is none */
+    kvmig__json_add_str(object, "target", plan->target);
+    kvmig__json_add_str(object, "verdict", kvmig_verdict_name(plan->verdict));
+    kvmig__json_add_bool(object, "persistent", plan->persistent);
+    kvmig__json_add_bool(object, "was_paused", plan->was_paused);
+    json_object_object_add(object, "findings", kvmig__json_findings(&plan->findings));
+    json_object_object_add(object, "disks", disks_to_json(plan->disks.v, plan->disks.n));
+    json_object_object_add(object, "candidates", candidates_to_json(plan));
+    json_object_object_add(object, "request", request_to_json(&plan->request));
+    *out_json = kvmig__json_take_string(object);
+    return 0;
+}

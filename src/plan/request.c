@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The request: the caller's options, copied and validated for form only (whether they fit the VM and the hosts is a matter
+ * of the checks). Pure; any thread. A request owns all it holds.
+ */
+#include "plan/plan_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define KNOWN_FLAGS                                                                                                    \
+    ((uint64_t)(KVMIG_PLAN_MANAGED | KVMIG_PLAN_UNSAFE | KVMIG_PLAN_AUTO_CONVERGE | KVMIG_PLAN_ALLOW_POSTCOPY |        \
+                KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY | KVMIG_PLAN_TLS | KVMIG_PLAN_TRANSIENT_TARGET |                     \
+                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR))
+
+/* Fails with -EINVAL; evidence is taken. */
+static int32_t refuse(const char *where, const char *option, char *evidence, const char *hint, const char *message)
+{
+    char *place = kvmig__asprintf("%s, option %s", where, option);
+    int32_t rc = kvmig__fail(kvmig__error_new(EINVAL, place, evidence, hint, "%s", message));
+
+    free(evidence);
+    free(place);
+    return rc;
+}
+
+static int32_t validate_numbers(const struct kvmig_plan_opts *opts, const char *where)
+{
+    if (opts->flags & ~KNOWN_FLAGS)
+        return refuse(where, "flags", kvmig__asprintf("unknown bits 0x%" PRIx64, opts->flags & ~KNOWN_FLAGS),
+                      "Use only enum kvmig_plan_flags of the library that is loaded.",
+                      "A flag is set that this version of the library does not know.");
+    if (opts->copy < KVMIG_COPY_AUTO || opts->copy > KVMIG_COPY_INCREMENTAL)
+        return refuse(where, "copy", kvmig__asprintf("copy = %" PRId32, opts->copy), "Use an enum kvmig_copy.",
+                      "The way to copy disks is not known.");
+    if (opts->handover < KVMIG_HANDOVER_NORMAL || opts->handover > KVMIG_HANDOVER_STRICT)
+        return refuse(where, "handover", kvmig__asprintf("handover = %" PRId32, opts->handover),
+                      "Use an enum kvmig_handover.", "The kind of hand-over is not known.");
+    if (opts->reserved)
+        return refuse(where, "reserved", kvmig__asprintf("reserved = %" PRId32, opts->reserved),
+                      "Initialise the options with KVMIG_PLAN_OPTS_INIT.", "A reserved member is not 0.");
+    return 0;
+}
+
+static int32_t validate_copy_disks(const struct kvmig_plan_opts *opts, const char *where)
+{
+    if (opts->n_copy_disks && !opts->copy_disks)
+        return refuse(where, "copy_disks", kvmig__asprintf("n_copy_disks = %zu", opts->n_copy_disks),
+                      "Set copy_disks and n_copy_disks together.", "A number of disks is given, but no list.");
+    for (size_t i = 0; i < opts->n_copy_disks; i++) {
+        if (!opts->copy_disks[i] || !*opts->copy_disks[i])
+            return refuse(where, "copy_disks", kvmig__asprintf("entry %zu", i),
+                          "Name disks by their target device, for example \"vda\".",
+                          "An entry of the list of disks is empty.");
+    }
+    return 0;
+}
+
+static int32_t validate_strings(const struct kvmig_plan_opts *opts, const char *where)
+{
+    const struct {
+        const char *name, *value;
+    } optional[] = {
+        { "source", opts->source },
+        { "target", opts->target },
+        { "target_pool", opts->target_pool },
+        { "compression", opts->compression },
+        { "tls_destination", opts->tls_destination },
+        { "target_uri", opts->target_uri },
+        { "migrate_uri", opts->migrate_uri },
+        { "target_name", opts->target_name },
+        { "target_xml", opts->target_xml },
+        { "persistent_xml", opts->persistent_xml },
+    };
+
+    if (!opts->vm || !*opts->vm)
+        return refuse(where, "vm", NULL, "Give the name or the UUID of the VM.", "The VM is not named.");
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(optional); i++) {
+        if (optional[i].value && !*optional[i].value)
+            return refuse(where, optional[i].name, NULL, "Leave it NULL for the default.",
+                          "An option is an empty string.");
+    }
+    return 0;
+}
+
+static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *opts)
+{
+    request->vm = kvmig__strdup(opts->vm);
+    request->source = kvmig__strdup(opts->source);
+    request->target = kvmig__strdup(opts->target);
+    request->flags = opts->flags;
+    request->copy = opts->copy;
+    request->handover = opts->handover;
+    for (size_t i = 0; i < opts->n_copy_disks; i++)
+        kvmig__strlist_add_new(&request->copy_disks, opts->copy_disks[i]);
+    request->target_pool = kvmig__strdup(opts->target_pool);
+    request->bandwidth_mib = opts->bandwidth_mib;
+    request->postcopy_bandwidth_mib = opts->postcopy_bandwidth_mib;
+    request->max_downtime_ms = opts->max_downtime_ms;
+    request->parallel_connections = opts->parallel_connections;
+    request->auto_converge_initial = opts->auto_converge_initial;
+    request->auto_converge_increment = opts->auto_converge_increment;
+    request->compression = kvmig__strdup(opts->compression);
+    request->compression_level = opts->compression_level;
+    request->tls_destination = kvmig__strdup(opts->tls_destination);
+    request->target_uri = kvmig__strdup(opts->target_uri);
+    request->migrate_uri = kvmig__strdup(opts->migrate_uri);
+    request->target_name = kvmig__strdup(opts->target_name);
+    request->target_xml = kvmig__strdup(opts->target_xml);
+    request->persistent_xml = kvmig__strdup(opts->persistent_xml);
+}
+
+int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
+{
+    struct kvmig_plan_opts known;
+    int32_t rc = kvmig__opts_copy(&known, sizeof(known), opts, where);
+
+    *request = (struct kvmig__request){ 0 };
+    if (rc == 0)
+        rc = validate_strings(&known, where);
+    if (rc == 0)
+        rc = validate_numbers(&known, where);
+    if (rc == 0)
+        rc = validate_copy_disks(&known, where);
+    if (rc == 0)
+        fill(request, &known);
+    return rc;
+}
+
+void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request *src)
+{
+    *dst = *src;
+    dst->vm = kvmig__strdup(src->vm);
+    dst->source = kvmig__strdup(src->source);
+    dst->target = kvmig__strdup(src->target);
+    dst->copy_disks = (struct kvmig__strlist){ 0 };
+    kvmig__strlist_copy(&dst->copy_disks, &src->copy_disks);
+    dst->target_pool = kvmig__strdup(src->target_pool);
+    dst->compression = kvmig__strdup(src->compression);
+    dst->tls_destination = kvmig__strdup(src->tls_destination);
+    dst->target_uri = kvmig__strdup(src->target_uri);
+    dst->migrate_uri = kvmig__strdup(src->migrate_uri);
+    dst->target_name = kvmig__strdup(src->target_name);
+    dst->target_xml = kvmig__strdup(src->target_xml);
+    dst->persistent_xml = kvmig__strdup(src->persistent_xml);
+    dst->target_domain = NULL; /* borrowed by the one who asks, for the one plan */
+}
+
+void kvmig__request_clear(struct kvmig__request *request)
+{
+    if (!request)
+        return;
+    free(request->vm);
+    free(request->source);
+    free(request->target);
+    kvmig__strlist_clear(&request->copy_disks);
+    free(request->target_pool);
+    free(request->compression);
+    free(request->tls_destination);
+    free(request->target_uri);
+    free(request->migrate_uri);
+    free(request->target_name);
+    free(request->target_xml);
+    free(request->persistent_xml);
+    *request = (struct kvmig__request){ 0 };
+}
