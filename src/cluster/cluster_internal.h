@@ -8,6 +8,7 @@
 
 #include "cluster/limits.h"
 #include "cluster/model.h"
+#include "cluster/queries.h"
 #include "context/context_internal.h"
 #include "plan/plan_internal.h"
 #include <kvmig/cluster.h>
@@ -51,14 +52,35 @@ struct kvmig__cluster_host {
     struct kvmig__host *facts; /* the newest; never NULL; the element of cluster->view */
     bool settled; /* read once or known to be unreachable, since the last refresh of the whole view */
     size_t index; /* in the view */
+    bool begun; /* a reading has begun since the last refresh of the whole view; only that one settles the host */
+    bool thorough; /* the next reading is to be a thorough one */
+    uint64_t asked_round; /* what the last reading that began asked; of cluster->queries_round */
+    uint64_t wanted_round; /* what the host was last told to ask */
+    int64_t begun_ms, facts_ms; /* when the last reading began; when that of facts began; 0 = never */
 };
 
-/* What a backend reports. facts are taken and replace the old ones; changed says whether they differ. */
+/* A host that is not read yet, in state CONNECTING. The caller sets ->backend before it gives up the lock. NULL, with the
+ * error set, if the view has that URI already; where names the call for the error. */
+struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluster, const char *uri, const char *where);
+
+/* A backend calls this when it begins to read its host: what it reports next is newer than all that was asked for until now.
+ * queries: asked about emulators, beyond those of the host's own guests; borrowed, valid under the lock. thorough: read
+ * also what is costly and seldom changes (volumes, block devices), and let storage pools look again. */
+struct kvmig__reading {
+    const struct kvmig__queries *queries;
+    bool thorough;
+};
+struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host);
+
+/* What a backend reports, as its last act in whatever it is doing: the report may close it. facts are taken and replace the
+ * old ones; events follow from the difference. A lost host keeps its last facts, with another state. */
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
 void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
 
 /* ---- for sessions and locations ---- */
 struct kvmig_context *kvmig__cluster_context(struct kvmig_cluster *cluster);
+void kvmig__cluster_timing(const struct kvmig_cluster *cluster, uint32_t *out_refresh_ms,
+                           uint32_t *out_call_timeout_ms);
 void kvmig__cluster_hold(struct kvmig_cluster *cluster); /* an internal reference; keeps the view going */
 void kvmig__cluster_release(struct kvmig_cluster *cluster);
 struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *cluster, const char *name_or_uri);

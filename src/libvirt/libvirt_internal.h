@@ -33,18 +33,22 @@ const char *kvmig__cpu_feature_canonical(const char *name);
 /* ---- errors (virt_error.c) ---- right after a failed call, on the same thread. Owned. */
 struct kvmig_error *kvmig__virt_error(const char *host, const char *call, const char *hint);
 
-/* ---- inventory (inventory.c): everything about one host; blocking, on a lane ---- */
-int32_t kvmig__virt_inventory(virConnectPtr conn, struct kvmig__host *out, struct kvmig_error **out_error);
-
 /* ---- one side (side.c); blocking, on a lane ---- */
 void kvmig__virt_read_side(virConnectPtr conn, const char *vm, struct kvmig__side *out);
 int32_t kvmig__virt_domain_state(int state); /* enum kvmig__domain_state */
 int32_t kvmig__virt_domain_reason(int state, int reason); /* enum kvmig__domain_reason */
 
+/* ---- acting on one side (act.c); blocking, on a lane ---- enum kvmig_location_action. NULL = done; else owned. */
+struct kvmig_error *kvmig__virt_act(virConnectPtr conn, const char *label, const char *vm, int32_t action);
+
 /* ---- a host (host.c) ---- */
 struct kvmig__host_backend *kvmig__virt_host_new(struct kvmig__cluster_host *host, const char *uri, virConnectPtr conn,
                                                  uint32_t refresh_ms, uint32_t call_timeout_ms);
 const char *kvmig__virt_host_uri(struct kvmig__host_backend *backend); /* to dial it from here */
+struct kvmig_context *kvmig__virt_host_context(struct kvmig__host_backend *backend); /* for lanes of one's own */
+/* libvirt sets up itself and the libraries that it rests on once per process, at the latest with the first connection. Some
+ * of those keep something per thread: so it is done on the caller's thread, before a short-lived one gets there first. */
+void kvmig__virt_init(void);
 virConnectPtr kvmig__virt_open(const char *uri, struct kvmig_error **out_error); /* blocking, on a lane */
 
 /* ---- the session driver (driver.c) ---- */

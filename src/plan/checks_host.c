@@ -56,6 +56,24 @@ static void note_conflict(const struct kvmig__check *c, const struct kvmig__doma
                 kvmig__domain_state_name(other->state));
 }
 
+/* The same VM, stopped: libvirt replaces such a definition (and puts the old one back if the migration fails). */
+static bool is_own_definition(const struct kvmig__check *c, const struct kvmig__domain *other, const char *name)
+{
+    return other->state == KVMIG__STATE_SHUTOFF && other->uuid && c->domain->uuid &&
+           strcasecmp(other->uuid, c->domain->uuid) == 0 && kvmig__str_eq(other->name, name);
+}
+
+static void note_replaced(const struct kvmig__check *c, const struct kvmig__domain *other)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "name", other->name);
+    kvmig__detail_str(&d, "uuid", other->uuid);
+    kvmig__note(c, "DEFINITION_REPLACED_ON_TARGET", KVMIG_SEVERITY_WARN, kvmig__object_node(c->target), &d,
+                "Nothing to do if it is left from an earlier migration; otherwise save it first (virsh dumpxml --inactive).",
+                "The target has a stopped definition of this VM; the migration replaces it.");
+}
+
 static void check_conflicts(const struct kvmig__check *c)
 {
     const char *name = c->request->target_name ? c->request->target_name : c->domain->name;
@@ -63,7 +81,9 @@ static void check_conflicts(const struct kvmig__check *c)
     for (size_t i = 0; i < c->target->domains.n; i++) {
         const struct kvmig__domain *other = &c->target->domains.v[i];
 
-        if (other->uuid && c->domain->uuid && strcasecmp(other->uuid, c->domain->uuid) == 0)
+        if (is_own_definition(c, other, name))
+            note_replaced(c, other);
+        else if (other->uuid && c->domain->uuid && strcasecmp(other->uuid, c->domain->uuid) == 0)
             note_conflict(c, other, "UUID", other->uuid);
         else if (kvmig__str_eq(other->name, name))
             note_conflict(c, other, "name", name);

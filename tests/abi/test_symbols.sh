@@ -9,7 +9,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
 # The last word before the parenthesis is the function; struct names before it are not.
-cat "$src"/include/kvmig/*.h | tr '\n' ' ' | grep -o 'KVMIG_API [^;(]*(' | sed 's/($//; s/.*[ *]//' | sort -u >"$tmp/headers"
+grep -h -v '^#' "$src"/include/kvmig/*.h | tr '\n' ' ' | grep -o 'KVMIG_API [^;(]*(' | sed 's/($//; s/.*[ *]//' | sort -u >"$tmp/headers"
 sed -n 's/^ *\(kvmig_[a-z0-9_]*\);$/\1/p' "$src/src/libkvmig.map" | sort -u >"$tmp/map"
 nm -D --defined-only "$build/.libs/libkvmig.so" | awk '$2 == "T" {sub(/@.*/, "", $3); print $3}' | grep '^kvmig_' | sort -u >"$tmp/library"
 nm -D --defined-only "$build/.libs/libkvmig.so" | awk '$2 ~ /[TDBRV]/ {sub(/@.*/, "", $3); print $3}' | grep -v '^kvmig_' >"$tmp/foreign" || true

@@ -117,7 +117,7 @@ static void the_host_where_it_runs_is_the_source(void **state)
     host_add_domain(scene_add_host(&scene, "gamma"), "vm1", uuid, KVMIG__STATE_SHUTOFF);
     host_add_domain(scene_host(&scene, "beta"), "vm1", uuid, KVMIG__STATE_PAUSED)->migrating_in = true;
     assert_string_equal(kvmig_plan_source(scene_plan(&scene)), "alpha");
-    assert_non_null(find_code(kvmig_plan_candidate_findings(scene.plan, 0), "DOMAIN_EXISTS_ON_TARGET"));
+    assert_non_null(find_code(kvmig_plan_candidate_findings(scene.plan, 0), "DEFINITION_REPLACED_ON_TARGET"));
     assert_non_null(find_code(kvmig_plan_candidate_findings(scene.plan, 1), "DOMAIN_EXISTS_ON_TARGET"));
 }
 

@@ -205,6 +205,17 @@ static void a_name_or_uuid_that_is_taken_blocks(void **state)
     expect("DOMAIN_EXISTS_ON_TARGET", BLOCKER);
 }
 
+static void a_stopped_definition_of_the_vm_itself_is_replaced(void **state)
+{
+    struct kvmig__domain *other = host_add_domain(beta(), "vm1", scene_vm(&scene)->uuid, KVMIG__STATE_SHUTOFF);
+
+    (void)state;
+    kvmig__str_set(&scene.request.source, "alpha");
+    expect("DEFINITION_REPLACED_ON_TARGET", WARN);
+    other->state = KVMIG__STATE_PAUSED;
+    expect("DOMAIN_EXISTS_ON_TARGET", BLOCKER);
+}
+
 static void an_older_qemu_blocks_and_an_older_libvirt_warns(void **state)
 {
     (void)state;
@@ -516,6 +527,7 @@ int main(void)
         TEST(an_unreachable_target_blocks_with_its_error),
         TEST(cloned_hosts_are_one_to_libvirt),
         TEST(a_name_or_uuid_that_is_taken_blocks),
+        TEST(a_stopped_definition_of_the_vm_itself_is_replaced),
         TEST(an_older_qemu_blocks_and_an_older_libvirt_warns),
         TEST(memory_is_judged_by_what_is_certain),
         TEST(more_virtual_cpus_than_cpus_is_a_risk),

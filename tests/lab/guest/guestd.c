@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * guestd: the only program in the lab's guest (it runs as process 1).
  *
