@@ -6,7 +6,12 @@
  * A driver runs one step at a time. begin() starts a step; the driver answers exactly once with
  * kvmig__session_step_done(), kvmig__session_call_done() (migrate) or kvmig__session_located() (locate), never from
  * inside begin(). Every step has a deadline of its own (limits from the session): on a hung host the driver abandons its
- * lane and answers with an error.
+ * lane and answers with an error. Should it not, the session gives the step up some time after: it begins another one,
+ * and the driver then abandons the old one without an answer.
+ *
+ * LOCATE may come before MIGRATE: then nothing of ours can have moved the guest, and a source that has it is answer enough
+ * although the target is silent. UNDO may follow any step: an incoming copy, for example, is the driver's to remove only if it
+ * made the call.
  */
 #ifndef KVMIG_SRC_DRIVER_H
 #define KVMIG_SRC_DRIVER_H
@@ -23,7 +28,9 @@ enum kvmig__step {
     KVMIG__STEP_PREPARE, /* create volumes; record each in the ledger before the next */
     KVMIG__STEP_MIGRATE, /* the blocking call; progress meanwhile */
     KVMIG__STEP_LOCATE, /* ask until decided or until the resolve deadline */
-    KVMIG__STEP_FINISH, /* guest proven on the target: strict hand-over resume, remove the source's dead copy and definition */
+    KVMIG__STEP_FINISH, /* guest proven on the target: strict hand-over resume, remove the source's dead copy and definition.
+                           -KVMIG_EUNKNOWN: the guest is not proven to run on the target; any other error is a leftover.
+                           report->handover_wait_ms is set as soon as the target was resumed */
     KVMIG__STEP_UNDO, /* guest proven on the source: remove an incoming copy, created volumes, leftovers; resume the source if
                              the migration left it paused and the guest was running before */
 };
@@ -39,7 +46,7 @@ struct kvmig__driver_limits {
 struct kvmig__driver;
 struct kvmig__driver_ops {
     void (*begin)(struct kvmig__driver *driver, enum kvmig__step step);
-    /* Aborts the migrate call. Answers with call_done (however it ended) or abort_refused. */
+    /* Aborts the migrate call. Answers with call_done (however it ended) or abort_refused. Asking again is allowed. */
     void (*abort)(struct kvmig__driver *driver);
     void (*tune)(struct kvmig__driver *driver, enum kvmig__tuning what, uint64_t value);
     void (*free)(struct kvmig__driver *driver); /* abandons whatever runs; answers nothing any more */

@@ -14,9 +14,10 @@
 /* X(name, phase, comment) */
 #define KVMIG__FSM_STATES(X)                                                                                           \
     X(UNSET, UNSET, "made, not started")                                                                               \
-    X(QUEUED, PENDING, "waits for a slot")                                                                             \
+    X(QUEUED, PENDING, "makes a plan if none was given; waits for a slot")                                             \
     X(CHECKING, PENDING, "has a slot; the plan is made again from fresh facts")                                        \
     X(SCHEDULING, SCHEDULING, "connects to both hosts and proves that the target is free for the VM")                  \
+    X(SCHEDULED, SCHEDULED, "the target is proven free; waits for gates (ports that need to know the target)")         \
     X(PREPARING, PREPARING_TARGET, "creates target volumes")                                                           \
     X(READY, TARGET_READY, "everything is in place; waits for gates (ports)")                                          \
     X(RUNNING, RUNNING, "the migrate call runs")                                                                       \
@@ -25,14 +26,14 @@
     X(VERIFYING, FINALIZING, "the call succeeded; proves that the guest runs on the target")                           \
     X(FINISHING, FINALIZING, "proven; resumes a strict hand-over, cleans the source")                                  \
     X(STOPPING_CANCEL, ROLLING_BACK, "cancelled while a step ran; waits for that step")                                \
-    X(LOCATING_FAIL, ROLLING_BACK, "the call failed; asks where the guest is")                                         \
-    X(LOCATING_CANCEL, ROLLING_BACK, "the call ended after a cancel; asks where the guest is")                         \
+    X(LOCATING_FAIL, ROLLING_BACK, "a step or the call failed; asks where the guest is")                               \
+    X(LOCATING_CANCEL, ROLLING_BACK, "a step or the call ended after a cancel; asks where the guest is")               \
     X(UNDOING_FAIL, ROLLING_BACK, "the guest is proven on the source; undoes what was created")                        \
     X(UNDOING_CANCEL, ROLLING_BACK, "likewise, after a cancel")                                                        \
-    X(SUCCEEDED, SUCCEEDED, "terminal")                                                                                \
-    X(FAILED, FAILED, "terminal")                                                                                      \
-    X(CANCELLED, CANCELLED, "terminal")                                                                                \
-    X(INDETERMINATE, INDETERMINATE, "terminal")
+    X(SUCCEEDED, SUCCEEDED, "terminal: the guest is on the target")                                                    \
+    X(FAILED, FAILED, "terminal: the guest is where it was")                                                           \
+    X(CANCELLED, CANCELLED, "terminal: the guest is where it was, because the caller asked")                           \
+    X(INDETERMINATE, INDETERMINATE, "terminal: not known; nothing was started or destroyed")
 
 /* X(name, comment) */
 #define KVMIG__FSM_INPUTS(X)                                                                                           \
@@ -65,7 +66,7 @@ enum kvmig__fsm_input {
         KVMIG__N_INPUTS
 };
 
-/* Effects, in this order when several are set. */
+/* Effects: SAY_* before the state changes, DO_* after it. */
 enum kvmig__fsm_action {
     KVMIG__DO_ASK_SLOT = 1 << 0,
     KVMIG__DO_CHECK = 1 << 1,
@@ -77,12 +78,13 @@ enum kvmig__fsm_action {
     KVMIG__DO_LOCATE = 1 << 7,
     KVMIG__DO_FINISH = 1 << 8,
     KVMIG__DO_UNDO = 1 << 9,
-    KVMIG__SAY_ACCEPTED = 1 << 10, /* the CANCEL event */
+    KVMIG__SAY_ACCEPTED = 1 << 10, /* SAY_*: the CANCEL event that answers a pending request, if there is one */
     KVMIG__SAY_TOO_LATE = 1 << 11,
     KVMIG__SAY_REFUSED = 1 << 12,
     KVMIG__SAY_UNKNOWN = 1 << 13,
     KVMIG__DO_END = 1 << 14, /* release the slot, terminal event */
 };
+#define KVMIG__FSM_N_ACTIONS 15
 
 /* How the table treats a pair. */
 enum kvmig__fsm_kind {
@@ -93,14 +95,17 @@ enum kvmig__fsm_kind {
 
 struct kvmig__fsm_pair {
     uint8_t kind;
-    uint8_t next;
+    uint8_t next; /* of GO; the others change nothing */
     uint32_t actions;
     const char *reason; /* for IGNORE and ERROR; may be NULL for GO */
 };
 
 const struct kvmig__fsm_pair *kvmig__fsm_pair(enum kvmig__fsm_state state, enum kvmig__fsm_input input);
 const char *kvmig__fsm_state_name(int32_t state);
+const char *kvmig__fsm_state_comment(int32_t state);
 const char *kvmig__fsm_input_name(int32_t input);
+const char *kvmig__fsm_input_comment(int32_t input);
+const char *kvmig__fsm_action_name(uint32_t action); /* of one bit: "ASK_SLOT", "SAY_ACCEPTED", ...; NULL if unknown */
 int32_t kvmig__fsm_phase(int32_t state); /* enum kvmig_phase */
 bool kvmig__fsm_is_terminal(int32_t state);
 

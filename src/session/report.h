@@ -52,6 +52,7 @@ struct kvmig__report {
 struct kvmig__report *kvmig__report_new(void);
 void kvmig__report_free(struct kvmig__report *report);
 void kvmig__report_phase_enter(struct kvmig__report *report, int32_t phase, int64_t now_ms);
+/* The item is valid until the next one is added. */
 struct kvmig__report_item *kvmig__report_created(struct kvmig__report *report, const char *kind, const char *name,
                                                  const char *host);
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of a session, for the files of this folder, and what the cluster's slots tell a session. Everything is guarded
+ * by the context lock.
+ *
+ * Who keeps a session: its public owners, and holds: one while it runs (from start until its end is cleaned up), one per
+ * queued delivery. With the last owner its events stop; with the last of both it is freed. While it runs it holds the
+ * cluster, and the cluster holds the context, so a migration comes to its end although nobody listens any more.
+ */
+#ifndef KVMIG_SRC_SESSION_INTERNAL_H
+#define KVMIG_SRC_SESSION_INTERNAL_H
+
+#include "cluster/cluster_internal.h"
+#include "session/driver.h"
+#include "session/eta.h"
+#include "session/fsm.h"
+#include "session/outcome.h"
+#include "session/report.h"
+
+#define KVMIG__NO_STEP (-1)
+
+struct kvmig__session_input {
+    enum kvmig__fsm_input input;
+    struct kvmig_error *error; /* what went wrong; owned; NULL = nothing */
+};
+
+struct kvmig_session {
+    struct kvmig_context *context;
+    struct kvmig_cluster *cluster; /* held while it runs; NULL afterwards */
+    uint32_t owners, holds;
+    char *id;
+    struct kvmig__sink *sink; /* NULL once the last owner is gone, or the end was delivered */
+
+    struct kvmig__request request; /* what to plan; cleared once there is a plan */
+    struct kvmig_plan *plan; /* the plan in force; NULL = none yet */
+    struct kvmig__driver_limits limits;
+    int64_t queue_ms;
+
+    enum kvmig__fsm_state state;
+    int32_t phase, previous_phase;
+    struct {
+        struct kvmig__session_input *v;
+        size_t n;
+    } inputs; /* not yet taken */
+    bool stepping; /* inputs are being taken, further up on the stack */
+    struct kvmig__timer deadline; /* of the state */
+    struct kvmig__timer retry; /* plans again while the view is not read yet */
+    int64_t sync_by_ms; /* no longer than this */
+
+    struct kvmig__slot slot;
+    uint32_t hosts_to_check; /* CHECKING: answers that are still to come */
+    bool gate_open; /* a gate was asked and has not answered */
+
+    struct kvmig__driver *driver;
+    int32_t awaited; /* enum kvmig__step that the driver has to answer; KVMIG__NO_STEP */
+    bool call_begun;
+    struct kvmig_error *call_error; /* what the migrate call said; NULL = success, or not returned */
+    struct kvmig__resolution resolution; /* the last one */
+    bool left_paused; /* the guest is on the target, paused by somebody else */
+
+    bool cancel_pending; /* a request waits for its CANCEL event */
+    int32_t mode; /* enum kvmig_mode */
+    struct kvmig__eta eta;
+    struct kvmig__report *report;
+};
+
+/* ---- session.c: life ---- */
+void kvmig__session_hold(struct kvmig_session *session);
+void kvmig__session_release(struct kvmig_session *session); /* may free it */
+
+/* ---- session_machine.c ---- */
+/* Takes error. The session may have ended when it returns, but is not freed before its holds are given back. */
+void kvmig__session_feed(struct kvmig_session *session, enum kvmig__fsm_input input, struct kvmig_error *error);
+void kvmig__session_on_deadline(void *session); /* of the deadline timer */
+
+/* ---- session_plan.c ---- */
+void kvmig__session_ask_slot(struct kvmig_session *session);
+void kvmig__session_check(struct kvmig_session *session);
+void kvmig__session_stop_planning(struct kvmig_session *session);
+void kvmig__session_on_retry(void *session); /* of the retry timer */
+/* What of a plan forbids to start: an owned error, NULL if nothing does. where names the call. */
+struct kvmig_error *kvmig__session_plan_error(const struct kvmig_plan *plan, const char *where);
+
+/* ---- session_steps.c ---- */
+void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step);
+void kvmig__session_gate(struct kvmig_session *session);
+void kvmig__session_migrate(struct kvmig_session *session);
+void kvmig__session_locate(struct kvmig_session *session);
+void kvmig__session_undo(struct kvmig_session *session);
+/* FINISH did not end well: STEP_FAIL if the guest runs on the target all the same, AT_UNKNOWN if that is not proven. */
+enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *session,
+                                                   const struct kvmig_error *error);
+
+/* ---- session_end.c ---- */
+void kvmig__session_end(struct kvmig_session *session);
+/* The session is about to move to next. What becomes of the error that brought it there: the cause of the end, a notice, or
+ * nothing. Takes error, which may be NULL. */
+void kvmig__session_note(struct kvmig_session *session, enum kvmig__fsm_state next, struct kvmig_error *error);
+/* ---- session_errors.c ---- all owned */
+/* Why it is not proven where the guest is. */
+struct kvmig_error *kvmig__session_unknown_error(const struct kvmig_session *session,
+                                                 const struct kvmig__outcome *outcome, const struct kvmig__side *source,
+                                                 const struct kvmig__side *target);
+struct kvmig_error *kvmig__session_unanswered_error(const struct kvmig_session *session, const struct kvmig_error *why);
+struct kvmig_error *kvmig__session_not_running_error(const struct kvmig_session *session,
+                                                     const struct kvmig_error *why);
+struct kvmig_error *kvmig__session_stayed_error(const struct kvmig_session *session);
+char *kvmig__error_text(const struct kvmig_error *error); /* message and evidence in one line; NULL gives NULL */
+
+/* ---- session_events.c ---- */
+void kvmig__session_emit(struct kvmig_session *session, struct kvmig_event *event); /* takes it; fills in the session */
+void kvmig__session_say_phase(struct kvmig_session *session, int32_t phase, int64_t now_ms);
+void kvmig__session_say_cancel(struct kvmig_session *session, int32_t result);
+void kvmig__session_say_finding(struct kvmig_session *session, const char *code, int32_t severity, const char *host,
+                                const char *evidence, const char *hint, const char *fmt, ...) KVMIG__PRINTF(7, 8);
+
+/* ---- for the cluster's slots: the slot of a session was granted, or its place in the queue changed ---- */
+void kvmig__session_slot_changed(struct kvmig__slot *slot);
+
+#endif

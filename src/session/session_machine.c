@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Runs the state machine of a session: takes inputs one after another, looks pairs up in the table, moves, arms the deadline of
+ * the state, and calls what carries the actions out. Does not know what a step does (session_steps.c), nor when it ends
+ * (session_driver.c). In dispatch or a public call, with the context lock held.
+ *
+ * An action may bring the next input at once (a slot that is free, nothing to undo): it is queued and taken when the present
+ * one is done with, so that no function is ever inside itself.
+ */
+#include "session/session_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A driver has deadlines of its own. Only if it misses them by this much, the session stops waiting for it. */
+static int64_t with_margin(int64_t ms)
+{
+    return ms + ms / 2 + 1;
+}
+
+/* ---- deadlines ---- */
+
+static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
+{
+    const struct kvmig__driver_limits *limits = &session->limits;
+
+    switch (session->state) {
+    case KVMIG__ST_QUEUED:
+        return now_ms + session->queue_ms;
+    case KVMIG__ST_CHECKING:
+    case KVMIG__ST_SCHEDULED:
+    case KVMIG__ST_READY:
+        return now_ms + limits->step_ms;
+    case KVMIG__ST_RUNNING: /* also when it is entered again after an abort was refused */
+        return (session->call_begun ? session->report->call_started_ms : now_ms) + limits->migrate_ms;
+    case KVMIG__ST_ABORTING_CANCEL:
+    case KVMIG__ST_ABORTING_TIMEOUT:
+        return now_ms + with_margin(limits->abort_ms);
+    case KVMIG__ST_VERIFYING:
+    case KVMIG__ST_LOCATING_FAIL:
+    case KVMIG__ST_LOCATING_CANCEL:
+        return now_ms + with_margin(limits->resolve_ms);
+    case KVMIG__ST_SCHEDULING:
+    case KVMIG__ST_PREPARING:
+    case KVMIG__ST_STOPPING_CANCEL:
+    case KVMIG__ST_FINISHING:
+    case KVMIG__ST_UNDOING_FAIL:
+    case KVMIG__ST_UNDOING_CANCEL:
+        return now_ms + with_margin(limits->step_ms);
+    default:
+        return INT64_MAX;
+    }
+}
+
+static struct kvmig_error *deadline_error(const struct kvmig_session *session)
+{
+    switch (session->state) {
+    case KVMIG__ST_QUEUED:
+        return kvmig__error_new(ETIMEDOUT, "queue_timeout_ms", NULL,
+                                "Raise queue_timeout_ms, or the limits of the cluster (max_migrations, max_outbound, "
+                                "max_inbound).",
+                                "no slot became free within %lld ms", (long long)session->queue_ms);
+    case KVMIG__ST_RUNNING:
+        return kvmig__error_new(ETIMEDOUT, "migrate_timeout_ms", NULL,
+                                "Raise migrate_timeout_ms; allow a longer pause, more bandwidth, auto-converge or "
+                                "post-copy; or migrate when the guest is less busy.",
+                                "the migration did not end within %lld ms and was aborted",
+                                (long long)session->limits.migrate_ms);
+    case KVMIG__ST_ABORTING_CANCEL:
+    case KVMIG__ST_ABORTING_TIMEOUT:
+        return kvmig__error_new(ETIMEDOUT, "abort_timeout_ms", NULL, "Look at the libvirt daemons of both hosts.",
+                                "the migrate call did not return within %lld ms after it was aborted",
+                                (long long)session->limits.abort_ms);
+    default:
+        return kvmig__error_new(ETIMEDOUT, "step_timeout_ms", NULL,
+                                "Look at the libvirt daemons of both hosts, or raise step_timeout_ms.",
+                                "a step did not end in time (%s)", kvmig__fsm_state_comment(session->state));
+    }
+}
+
+void kvmig__session_on_deadline(void *data)
+{
+    struct kvmig_session *session = data;
+    struct kvmig_error *error = deadline_error(session);
+    enum kvmig__fsm_input input = KVMIG__IN_DEADLINE;
+
+    /* While it runs, the call goes on until it is aborted; everything else is given up. */
+    if (session->state != KVMIG__ST_RUNNING) {
+        session->awaited = KVMIG__NO_STEP;
+        session->gate_open = false;
+    }
+    if (session->state == KVMIG__ST_FINISHING && kvmig__session_finish_failed(session, error) == KVMIG__IN_AT_UNKNOWN)
+        input = KVMIG__IN_AT_UNKNOWN;
+    kvmig__session_feed(session, input, error);
+}
+
+/* ---- moving ---- */
+
+static void move_to(struct kvmig_session *session, enum kvmig__fsm_state next)
+{
+    const int64_t now_ms = kvmig__now_ms();
+    const int32_t phase = kvmig__fsm_phase((int32_t)next);
+
+    if (next == session->state)
+        return;
+    kvmig__log(session->context, KVMIG_LOG_DEBUG, "session", "%s: %s -> %s", session->id,
+               kvmig__fsm_state_name((int32_t)session->state), kvmig__fsm_state_name((int32_t)next));
+    session->state = next;
+    if (session->report->started_ms == 0) {
+        session->report->started_ms = now_ms;
+        session->report->started_wall_ms = kvmig__wall_ms();
+    }
+    if (kvmig__fsm_is_terminal((int32_t)next))
+        session->report->ended_ms = now_ms;
+    kvmig__timer_arm(&session->deadline, deadline_of(session, now_ms));
+    if (phase != session->phase)
+        kvmig__session_say_phase(session, phase, now_ms);
+}
+
+static void say(struct kvmig_session *session, uint32_t actions)
+{
+    if (actions & KVMIG__SAY_ACCEPTED)
+        kvmig__session_say_cancel(session, KVMIG_CANCEL_ACCEPTED);
+    if (actions & KVMIG__SAY_TOO_LATE)
+        kvmig__session_say_cancel(session, KVMIG_CANCEL_TOO_LATE);
+    if (actions & KVMIG__SAY_REFUSED)
+        kvmig__session_say_cancel(session, KVMIG_CANCEL_REFUSED);
+    if (actions & KVMIG__SAY_UNKNOWN)
+        kvmig__session_say_cancel(session, KVMIG_CANCEL_UNKNOWN);
+}
+
+static void begin_schedule(struct kvmig_session *session)
+{
+    kvmig__session_begin(session, KVMIG__STEP_SCHEDULE);
+}
+
+static void begin_prepare(struct kvmig_session *session)
+{
+    kvmig__session_begin(session, KVMIG__STEP_PREPARE);
+}
+
+static void begin_finish(struct kvmig_session *session)
+{
+    kvmig__session_begin(session, KVMIG__STEP_FINISH);
+}
+
+static void begin_abort(struct kvmig_session *session)
+{
+    session->driver->ops->abort(session->driver);
+}
+
+static void act(struct kvmig_session *session, uint32_t actions)
+{
+    static const struct {
+        uint32_t action;
+        void (*fn)(struct kvmig_session *session);
+    } effects[] = {
+        { KVMIG__DO_ASK_SLOT, kvmig__session_ask_slot },
+        { KVMIG__DO_CHECK, kvmig__session_check },
+        { KVMIG__DO_SCHEDULE, begin_schedule },
+        { KVMIG__DO_PREPARE, begin_prepare },
+        { KVMIG__DO_GATE, kvmig__session_gate },
+        { KVMIG__DO_MIGRATE, kvmig__session_migrate },
+        { KVMIG__DO_ABORT, begin_abort },
+        { KVMIG__DO_LOCATE, kvmig__session_locate },
+        { KVMIG__DO_FINISH, begin_finish },
+        { KVMIG__DO_UNDO, kvmig__session_undo },
+        { KVMIG__DO_END, kvmig__session_end },
+    };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(effects); i++)
+        if (actions & effects[i].action)
+            effects[i].fn(session);
+}
+
+static void take(struct kvmig_session *session, struct kvmig__session_input input)
+{
+    const struct kvmig__fsm_pair *pair = kvmig__fsm_pair(session->state, input.input);
+
+    if (pair->kind != KVMIG__PAIR_GO) {
+        kvmig__log(session->context, pair->kind == KVMIG__PAIR_ERROR ? KVMIG_LOG_ERROR : KVMIG_LOG_DEBUG, "session",
+                   "%s: %s in %s: %s", session->id, kvmig__fsm_input_name((int32_t)input.input),
+                   kvmig__fsm_state_name((int32_t)session->state), pair->reason);
+        kvmig__error_free(input.error);
+        return;
+    }
+    kvmig__session_note(session, (enum kvmig__fsm_state)pair->next, input.error);
+    say(session, pair->actions);
+    move_to(session, (enum kvmig__fsm_state)pair->next);
+    act(session, pair->actions);
+}
+
+void kvmig__session_feed(struct kvmig_session *session, enum kvmig__fsm_input input, struct kvmig_error *error)
+{
+    *KVMIG__PUSH(&session->inputs) = (struct kvmig__session_input){ input, error };
+    if (session->stepping)
+        return;
+    session->stepping = true;
+    kvmig__session_hold(session);
+    for (size_t i = 0; i < session->inputs.n; i++)
+        take(session, session->inputs.v[i]);
+    session->inputs.n = 0;
+    session->stepping = false;
+    kvmig__session_release(session);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The steps that touch hosts: begins them on the driver, lets the gates pass, and judges how the last steps ended. Does not
+ * take answers of the driver (session_driver.c). With the context lock held; the session owns its driver.
+ */
+#include "session/session_internal.h"
+
+#define MIB ((uint64_t)1024 * 1024)
+
+void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step)
+{
+    session->awaited = (int32_t)step;
+    session->driver->ops->begin(session->driver, step);
+}
+
+/* ---- gates ---- */
+
+static void gate_passed(void *data)
+{
+    struct kvmig_session *session = data;
+    struct kvmig_context *context = session->context;
+
+    kvmig__context_lock(context);
+    if (session->gate_open) {
+        session->gate_open = false;
+        kvmig__session_feed(session, KVMIG__IN_STEP_OK, NULL);
+    }
+    kvmig__session_release(session);
+    kvmig__context_unlock(context);
+}
+
+/* A delivery, queued behind the event of the phase: a caller that cancels in its callback is heard before the next step. */
+void kvmig__session_gate(struct kvmig_session *session)
+{
+    session->gate_open = true;
+    kvmig__session_hold(session);
+    kvmig__context_deliver(session->context, gate_passed, NULL, session, true);
+}
+
+/* ---- the call ---- */
+
+static uint64_t bytes_of(uint64_t mib)
+{
+    return mib > UINT64_MAX / MIB ? UINT64_MAX : mib * MIB;
+}
+
+void kvmig__session_migrate(struct kvmig_session *session)
+{
+    const struct kvmig__request *request = &session->plan->request;
+    const struct kvmig__eta_limits limits = {
+        .bandwidth_bytes_per_s = bytes_of(request->bandwidth_mib),
+        .postcopy_bandwidth_bytes_per_s = bytes_of(request->postcopy_bandwidth_mib),
+        .max_downtime_ms = request->max_downtime_ms,
+    };
+
+    session->call_begun = true;
+    session->report->call_started_ms = kvmig__now_ms();
+    kvmig__eta_init(&session->eta, &limits);
+    kvmig__session_begin(session, KVMIG__STEP_MIGRATE);
+}
+
+void kvmig__session_locate(struct kvmig_session *session)
+{
+    if (session->call_begun && !session->report->call_ended_ms)
+        session->report->call_ended_ms = kvmig__now_ms(); /* it was given up */
+    kvmig__session_begin(session, KVMIG__STEP_LOCATE);
+}
+
+/* ---- the ends ---- */
+
+/* Everything that a step creates is in the ledger before it is created; an incoming copy comes with the call only. */
+void kvmig__session_undo(struct kvmig_session *session)
+{
+    if (session->call_begun || session->report->created.n)
+        kvmig__session_begin(session, KVMIG__STEP_UNDO);
+    else
+        kvmig__session_feed(session, KVMIG__IN_STEP_OK, NULL);
+}
+
+enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *session, const struct kvmig_error *error)
+{
+    const struct kvmig_plan *plan = session->plan;
+    const bool to_resume = plan->request.handover == KVMIG_HANDOVER_STRICT && !plan->was_paused &&
+                           session->resolution.verdict == KVMIG_LOCATION_TARGET_PAUSED;
+
+    if (to_resume && session->report->handover_wait_ms == KVMIG__UNKNOWN)
+        return KVMIG__IN_AT_UNKNOWN;
+    /* What is not known about the source alone is a leftover there. */
+    if (error->code == -KVMIG_EUNKNOWN && !kvmig__str_eq(error->where, plan->source))
+        return KVMIG__IN_AT_UNKNOWN;
+    return KVMIG__IN_STEP_FAIL;
+}
