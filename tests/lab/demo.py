@@ -80,7 +80,8 @@ def demonstrate(lab, build):
     say("the migration")
     report_file = build / "demo-report.json"
     with Watcher(vm.ip, settings.GUEST_HTTP_PORT) as watcher:
-        code = run_tool(lab, build, "migrate", VM, "--target", "kvmig-b", "--unsafe", "--report", report_file)
+        code = run_tool(lab, build, "migrate", VM, "--target", "kvmig-b", "--unsafe",
+                        "--bandwidth", "64", "--report", report_file)
     if code != 0:
         return code
     say("the guest's service, seen by a client")

@@ -20,6 +20,7 @@ MARKER = ".kvmig-lab"
 def lab_lock(timeout=120):
     """Only one command changes the lab at a time."""
     deadline = time.monotonic() + timeout
+    settings.LOCK_FILE.parent.mkdir(parents=True, exist_ok=True)
     while True:
         fd = os.open(settings.LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

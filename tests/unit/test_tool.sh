@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# The kvmig tool without any real host: help, mistakes on the command line, hosts that do not answer, and the whole
+# read-only path through libvirt's built-in test driver. Needs no root and no network.
+set -u
+builddir=${top_builddir:-.}
+kvmig=${KVMIG:-$builddir/kvmig}
+bad=0
+n=0
+unset KVMIG_HOSTS KVMIG_LOG
+# libvirt's client logs what it dislikes about the machine (a host name that does not resolve); only its errors matter here.
+LIBVIRT_DEBUG=error
+export LIBVIRT_DEBUG
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+python=$(command -v python3) || python=
+
+fail() {
+    echo "FAILED: $*"
+    sed 's/^/  stdout: /' "$tmp/out"
+    sed 's/^/  stderr: /' "$tmp/err"
+    bad=1
+}
+
+# run EXPECTED-CODE WORD...: leaves what was printed in $tmp/out and $tmp/err.
+run() {
+    want=$1
+    shift
+    what=$*
+    n=$((n + 1))
+    timeout 60 "$kvmig" "$@" >"$tmp/out" 2>"$tmp/err"
+    code=$?
+    [ "$code" -eq "$want" ] || fail "kvmig $what: exit code $code, expected $want"
+}
+
+out_has() { grep -qF -e "$1" "$tmp/out" || fail "kvmig $what: nothing like \"$1\" on standard output"; }
+err_has() { grep -qF -e "$1" "$tmp/err" || fail "kvmig $what: nothing like \"$1\" on standard error"; }
+out_is_empty() { [ ! -s "$tmp/out" ] || fail "kvmig $what: something on standard output"; }
+err_is_empty() { [ ! -s "$tmp/err" ] || fail "kvmig $what: something on standard error"; }
+
+# out_json EXPRESSION: standard output is one JSON document, of which the Python expression over d is true.
+out_json() {
+    [ -n "$python" ] || return 0
+    "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); assert ($1), d" "$tmp/out" 2>"$tmp/err" ||
+        fail "kvmig $what: not JSON with $1"
+}
+
+help_and_version() {
+    run 0 --version
+    out_has "kvmig 0."
+    run 0 --help
+    out_has "Exit codes:"
+    run 0 help
+    for command in hosts plan migrate where; do
+        out_has "$command"
+    done
+    for command in hosts plan migrate where; do
+        run 0 "$command" --help
+        out_has "Usage: kvmig $command"
+        out_has "--connect"
+        out_has "--json"
+        err_is_empty
+        run 0 help "$command"
+        out_has "Usage: kvmig $command"
+    done
+    run 0 migrate --help
+    for option in target managed unsafe copy disk bandwidth max-downtime parallel auto-converge postcopy \
+        postcopy-after-precopy tls strict transient keep-source-definition target-pool target-uri migrate-uri \
+        target-name target-xml persistent-xml cancel-at cancel-after-iteration report; do
+        out_has "--$option"
+    done
+}
+
+wrong_command_lines() {
+    run 2
+    err_has "Usage:"
+    run 2 fly
+    err_has 'no command "fly"'
+    run 2 --connect test:///default hosts
+    err_has "options come after the command"
+    run 2 help fly
+    err_has 'no command "fly"'
+    for command in hosts plan migrate where; do
+        run 2 "$command" --no-such-option
+        err_has "--no-such-option"
+        err_has "kvmig $command --help"
+        out_is_empty
+        run 2 "$command" -Z
+        err_has '"-Z"'
+        run 2 "$command" --connect
+        err_has "needs a value"
+        run 2 "$command" --json=yes
+        err_has "takes no value"
+    done
+    run 2 plan -c test:///default
+    err_has "which VM"
+    run 2 plan -c test:///default test another
+    err_has '"another"'
+    run 2 where test -c test:///default --source a
+    err_has "--target"
+}
+
+wrong_values() {
+    run 2 plan test --bandwidth 12x
+    err_has '"12x"'
+    run 2 plan test --bandwidth -1
+    err_has "--bandwidth"
+    run 2 plan test --bandwidth 99999999999999999999
+    err_has "--bandwidth"
+    run 2 plan test --timeout soon
+    err_has '"soon"'
+    run 2 plan test --timeout 5y
+    err_has '"5y"'
+    run 2 plan test --copy some
+    err_has "incremental"
+    run 2 migrate test --cancel-at Lunch
+    err_has "PreparingTarget"
+    run 2 where test --apply Pray
+    err_has "RESUME_SOURCE"
+    run 2 plan test --target-xml "$tmp/nowhere.xml"
+    err_has "nowhere.xml"
+    run 2 plan test --target ''
+    err_has "--target"
+}
+
+no_hosts() {
+    for command in hosts "plan test" "migrate test" "where test --source a --target b"; do
+        # shellcheck disable=SC2086
+        run 2 $command
+        err_has "KVMIG_HOSTS"
+    done
+}
+
+hosts_that_do_not_answer() {
+    run 6 hosts -c qemu+tcp://127.0.0.1:1/system
+    err_has "127.0.0.1:1"
+    run 6 hosts -c qemu+tcp://127.0.0.1:1/system --json
+    out_json 'd["hosts"][0]["state"] == "lost"'
+    run 6 plan test -c qemu+tcp://127.0.0.1:1/system
+    err_has "127.0.0.1:1"
+    out_is_empty
+    # One that does not answer hides no other.
+    run 6 hosts -c qemu+tcp://127.0.0.1:1/system -c test:///default
+    out_has "test:///default"
+}
+
+test_driver() {
+    run 0 hosts -c test:///default
+    out_has "test:///default"
+    err_is_empty
+    run 0 hosts -c test:///default --vms
+    out_has "running"
+    run 0 hosts -c test:///default --json
+    out_json 'len(d["hosts"]) == 1 and d["hosts"][0]["state"] == "up" and d["hosts"][0]["domains"][0]["name"] == "test"'
+    export KVMIG_HOSTS=" test:///default,"
+    run 0 hosts
+    out_has "test:///default"
+    unset KVMIG_HOSTS
+    # A single host has no other to migrate to.
+    run 3 plan test -c test:///default
+    out_has "cannot migrate (BLOCKED)"
+    run 3 plan test -c test:///default --json
+    out_json 'd["vm"] == "test" and d["verdict"] == "BLOCKED" and d["findings"]'
+    run 6 plan nobody -c test:///default
+    err_has "nobody"
+    run 6 plan test -c test:///default --target elsewhere
+    err_has "elsewhere"
+    run 3 migrate test -c test:///default
+    err_has "nothing was started"
+    run 6 where test -c test:///default --source elsewhere --target test:///default
+    err_has "elsewhere"
+}
+
+help_and_version
+wrong_command_lines
+wrong_values
+no_hosts
+hosts_that_do_not_answer
+test_driver
+[ "$bad" -eq 0 ] && echo "$n runs of the tool, all as expected"
+exit "$bad"
