@@ -22,5 +22,7 @@ if "$prefix/migrate-min" >"$tmp/out" 2>&1; then
     echo "the example without arguments should fail with a usage line"
     exit 1
 fi
-LD_LIBRARY_PATH=$prefix/lib "$prefix/bin/kvmig" --version
+LD_LIBRARY_PATH=$prefix/lib
+export LD_LIBRARY_PATH
+"$prefix/bin/kvmig" --version
 "$prefix/bin/kvmig" --help >/dev/null

@@ -97,7 +97,7 @@ static const char *explain_verdict(int32_t verdict)
     case KVMIG_LOCATION_FAILED_SOURCE_PAUSED:
         return "left paused on the source; nothing runs on the target";
     case KVMIG_LOCATION_TARGET_PAUSED:
-        return "complete and paused on the target; the source holds none";
+        return "complete and paused on the target; the source does not run";
     case KVMIG_LOCATION_POSTCOPY_ACTIVE:
         return "on the target; still fetches memory from the source";
     case KVMIG_LOCATION_POSTCOPY_FAILED:
@@ -105,9 +105,9 @@ static const char *explain_verdict(int32_t verdict)
     case KVMIG_LOCATION_SPLIT_BRAIN:
         return "RUNS ON BOTH HOSTS";
     case KVMIG_LOCATION_VM_LOST:
-        return "on neither host";
+        return "on neither host, or no host holds a complete copy";
     case KVMIG_LOCATION_UNDECIDED:
-        return "not known: a host cannot be asked; nothing may be started or destroyed";
+        return "not decided; nothing may be started or destroyed";
     default:
         return "";
     }

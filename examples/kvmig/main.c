@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <libvirt/virterror.h>
+
 #include "tool.h"
 
 static const struct command *const commands[] = { &hosts_command, &plan_command, &migrate_command, &where_command };
@@ -62,10 +64,20 @@ static int run_command(const struct command *command, int argc, char **argv)
     return code;
 }
 
+/* libvirt prints each of its errors on standard error unless the application says otherwise. Here they come with the
+ * library's errors and findings, and must not break into the progress line. */
+static void ignore_virt_error(void *user_data, virErrorPtr error)
+{
+    (void)user_data;
+    (void)error;
+}
+
 int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
     const struct command *command;
+
+    virSetErrorFunc(NULL, ignore_virt_error);
 
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || (strcmp(word, "help") == 0 && argc == 2)) {
         print_usage(stdout);

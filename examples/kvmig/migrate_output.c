@@ -23,6 +23,7 @@ struct output {
     int64_t started_ms; /* time of the first event; 0 = none yet */
     int64_t printed_ms; /* of the last plain progress line */
     uint64_t printed_iteration;
+    int32_t phase; /* the last one that was shown */
 };
 
 struct output *output_new(bool json)
@@ -99,7 +100,7 @@ static const char *explain_eta(int32_t reason)
     case KVMIG_ETA_SETUP:
         return "connecting";
     default:
-        return "too early to tell";
+        return "too early to tell how long";
     }
 }
 
@@ -121,26 +122,32 @@ __attribute__((format(printf, 2, 3))) static void line_add(struct line *line, co
         line->n = sizeof(line->s) - 1;
 }
 
+static void add_memory(struct line *line, const struct kvmig_progress *p)
+{
+    if (known(p->memory_total) > 0)
+        line_add(line, "  memory %s sent of %s, %s left;", text_bytes(p->memory_sent).s, text_bytes(p->memory_total).s,
+                 text_bytes(p->memory_remaining).s);
+    if (known(p->disk_total) > 0)
+        line_add(line, "  disks %s of %s;", text_bytes(p->disk_sent).s, text_bytes(p->disk_total).s);
+}
+
 static void add_figures(struct line *line, const struct kvmig_progress *p)
 {
-    line_add(line, "  memory %s sent of %s, %s left", text_bytes(p->memory_sent).s, text_bytes(p->memory_total).s,
-             text_bytes(p->memory_remaining).s);
-    if (known(p->disk_total) > 0)
-        line_add(line, "; disks %s of %s", text_bytes(p->disk_sent).s, text_bytes(p->disk_total).s);
+    add_memory(line, p);
     if (known(p->bandwidth_bytes_per_s) > 0)
-        line_add(line, "; %s", text_rate(p->bandwidth_bytes_per_s).s);
+        line_add(line, "  %s;", text_rate(p->bandwidth_bytes_per_s).s);
     if (known(p->dirty_bytes_per_s) > 0)
-        line_add(line, "; dirtied %s", text_rate(p->dirty_bytes_per_s).s);
+        line_add(line, "  dirtied %s;", text_rate(p->dirty_bytes_per_s).s);
     if (known(p->iteration) > 0)
-        line_add(line, "; round %llu", (unsigned long long)p->iteration);
+        line_add(line, "  round %llu;", (unsigned long long)p->iteration);
     if (p->throttle_percent > 0)
-        line_add(line, "; CPUs slowed %d%%", (int)p->throttle_percent);
+        line_add(line, "  CPUs slowed by %d%%;", (int)p->throttle_percent);
     if (p->expected_pause_ms != UINT64_MAX)
-        line_add(line, "; pause now %s", text_ms(p->expected_pause_ms).s);
+        line_add(line, "  expected pause %s;", text_ms(p->expected_pause_ms).s);
     if (p->eta_ms != UINT64_MAX)
-        line_add(line, "; left %s (%s)", text_ms(p->eta_ms).s, explain_eta(p->eta_reason));
+        line_add(line, "  %s to go (%s)", text_ms(p->eta_ms).s, explain_eta(p->eta_reason));
     else
-        line_add(line, "; left ? (%s)", explain_eta(p->eta_reason));
+        line_add(line, "  %s", explain_eta(p->eta_reason));
 }
 
 static size_t columns(void)
@@ -150,6 +157,34 @@ static size_t columns(void)
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
         return size.ws_col - 1u; /* the last column would wrap */
     return DEFAULT_COLUMNS - 1;
+}
+
+/* What matters most comes first: a narrow terminal cuts the line off. */
+static void add_compact(struct line *line, const struct kvmig_progress *p)
+{
+    bool memory = known(p->memory_total) > 0, disks = known(p->disk_total) > 0;
+
+    if (memory)
+        line_add(line, "  %s left", text_bytes(known(p->memory_remaining) + known(p->disk_remaining)).s);
+    else if (disks)
+        line_add(line, "  disks %s of %s", text_bytes(p->disk_sent).s, text_bytes(p->disk_total).s);
+    if (memory && known(p->bandwidth_bytes_per_s) > 0)
+        line_add(line, ", %s", text_rate(p->bandwidth_bytes_per_s).s);
+    if ((memory || disks) && p->eta_ms != UINT64_MAX)
+        line_add(line, ", %s to go", text_ms(p->eta_ms).s);
+    if (known(p->iteration) > 0)
+        line_add(line, ", round %llu", (unsigned long long)p->iteration);
+    if (p->throttle_percent > 0)
+        line_add(line, ", CPUs -%d%%", (int)p->throttle_percent);
+    line_add(line, " (%s)", explain_eta(p->eta_reason));
+    if (known(p->dirty_bytes_per_s) > 0)
+        line_add(line, "  dirtied %s", text_rate(p->dirty_bytes_per_s).s);
+    if (p->expected_pause_ms != UINT64_MAX)
+        line_add(line, "  expected pause %s", text_ms(p->expected_pause_ms).s);
+    if (memory)
+        line_add(line, "  memory sent %s of %s", text_bytes(p->memory_sent).s, text_bytes(p->memory_total).s);
+    if (memory && disks)
+        line_add(line, "  disks %s of %s", text_bytes(p->disk_sent).s, text_bytes(p->disk_total).s);
 }
 
 static void show_live(struct output *output, const struct kvmig_progress *progress)
@@ -162,10 +197,10 @@ static void show_live(struct output *output, const struct kvmig_progress *progre
     for (int i = 0; i < BAR_CELLS; i++)
         line_add(&line, "%c", i < cells ? '#' : '.');
     if (percent < 0)
-        line_add(&line, "]   ?%%");
+        line_add(&line, "]     ");
     else
         line_add(&line, "] %3d%%", percent);
-    add_figures(&line, progress);
+    add_compact(&line, progress);
     printf("\r%.*s\033[K", (int)columns(), line.s);
     fflush(stdout);
     output->live = true;
@@ -182,7 +217,7 @@ static void show_plain(struct output *output, const struct kvmig_progress *progr
     output->printed_ms = now_ms;
     output->printed_iteration = progress->iteration;
     if (percent < 0)
-        line_add(&line, "   ?%%");
+        line_add(&line, "     ");
     else
         line_add(&line, "%4d%%", percent);
     add_figures(&line, progress);
@@ -217,12 +252,16 @@ static const char *explain_phase(int32_t phase)
     }
 }
 
-static void show_phase(const struct output *output, const struct kvmig_event *event)
+/* The terminal event repeats the phase that the event before it told. */
+static void show_phase(struct output *output, const struct kvmig_event *event)
 {
     int32_t phase = kvmig_event_phase(event);
     const char *name = kvmig_phase_name(phase);
     const char *meaning = explain_phase(phase);
 
+    if (phase == output->phase)
+        return;
+    output->phase = phase;
     stamp(output, event);
     printf("%s%s%s\n", name ? name : "?", meaning ? ": " : "", meaning ? meaning : "");
 }
@@ -254,11 +293,18 @@ static void show_queued(const struct output *output, const struct kvmig_event *e
 
 static void show_mode(const struct output *output, const struct kvmig_event *event)
 {
-    const char *name = kvmig_mode_name(kvmig_event_mode(event));
-
     stamp(output, event);
-    printf("mode %s%s\n", name ? name : "?",
-           kvmig_event_mode(event) == KVMIG_MODE_POST_COPY ? ": the guest runs on the target; no way back" : "");
+    switch (kvmig_event_mode(event)) {
+    case KVMIG_MODE_PRE_COPY:
+        puts("the guest runs on the source");
+        break;
+    case KVMIG_MODE_POST_COPY:
+        puts("post-copy: the guest runs on the target and fetches its memory; no way back");
+        break;
+    default:
+        puts("the guest is paused while the rest is copied");
+        break;
+    }
 }
 
 static void show_event(struct output *output, const struct kvmig_event *event)

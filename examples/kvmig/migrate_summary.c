@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * How a migration ended, for people: result, where the guest is, what it cost, what was created and undone, and what to
+ * How a migration ended, for people: result, where the guest is, what it cost, what was changed and undone, and what to
  * do next. Reads the session's report; leaves out what the report does not know.
  */
 #include <string.h>
@@ -50,7 +50,7 @@ static void print_final(struct json_object *report, FILE *out)
     const char *host = json_text(final, "host"), *proof = json_text(final, "proof");
 
     if (host || proof)
-        fprintf(out, "  guest:     %s%s%s\n", host ? host : "?", proof ? ": " : "", proof ? proof : "");
+        fprintf(out, "  guest:     %s%s%s\n", host ? host : "", host && proof ? ": " : "", proof ? proof : "");
 }
 
 static void print_times(struct json_object *report, FILE *out)
@@ -86,7 +86,7 @@ static void print_bytes(struct json_object *report, FILE *out)
                 text_bytes(json_number(disk, "total")).s);
 }
 
-static void print_created(struct json_object *report, FILE *out)
+static void print_changed(struct json_object *report, FILE *out)
 {
     struct json_object *created = json_member(report, "created");
 
@@ -95,7 +95,7 @@ static void print_created(struct json_object *report, FILE *out)
         const char *kind = json_text(item, "kind"), *name = json_text(item, "name");
         const char *host = json_text(item, "host"), *outcome = json_text(item, "outcome");
 
-        fprintf(out, "  %s %s %s on %s: %s\n", i == 0 ? "created:  " : "          ", kind ? kind : "?",
+        fprintf(out, "  %s %s %s on %s: %s\n", i == 0 ? "changed:  " : "          ", kind ? kind : "?",
                 name ? name : "?", host ? host : "?", outcome ? outcome : "not decided");
     }
 }
@@ -118,6 +118,6 @@ void summary_print(struct json_object *report, const struct kvmig_plan *plan, co
     print_final(report, out);
     print_times(report, out);
     print_bytes(report, out);
-    print_created(report, out);
+    print_changed(report, out);
     print_next(end, how_to_find, out);
 }

@@ -98,11 +98,13 @@ static bool read_choice(const struct option_def *option, const char *text, int32
     return false;
 }
 
+/* NULL and errno if it cannot be read, or is no text of a sensible size. */
 static char *read_file(const char *path)
 {
     FILE *file = fopen(path, "r");
-    char *text = NULL;
-    size_t n = 0;
+    int error = 0;
+    char *text;
+    size_t n;
 
     if (!file)
         return NULL;
@@ -110,14 +112,20 @@ static char *read_file(const char *path)
     if (!text)
         abort();
     n = fread(text, 1, MAX_FILE_BYTES + 1, file);
-    if (ferror(file) || n > MAX_FILE_BYTES || memchr(text, '\0', n)) {
-        errno = ferror(file) ? EIO : n > MAX_FILE_BYTES ? EFBIG : EILSEQ;
-        free(text);
-        text = NULL;
-    } else {
+    if (ferror(file))
+        error = EIO;
+    else if (n > MAX_FILE_BYTES)
+        error = EFBIG;
+    else if (memchr(text, '\0', n))
+        error = EILSEQ;
+    else
         text[n] = '\0';
-    }
     fclose(file);
+    if (error) {
+        free(text);
+        errno = error;
+        return NULL;
+    }
     return text;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * What the files of the kvmig tool share: exit codes, settings and how options fill them, the cluster view, texts, and
- * one entry per command. The tool uses only libkvmig's public headers, libc, and json-c (to read and print JSON).
+ * one entry per command. The tool uses only libkvmig's public headers, libc, and json-c (to read and print JSON); and one
+ * function of libvirt, to keep it from printing (main.c).
  */
 #ifndef KVMIG_TOOL_H
 #define KVMIG_TOOL_H
