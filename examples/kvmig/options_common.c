@@ -10,13 +10,6 @@
 #define AT(member) offsetof(struct settings, member)
 #define HOUR ((uint64_t)3600 * 1000)
 
-const char *copy_name(int32_t copy)
-{
-    static const char *const names[] = { "auto", "none", "full", "incremental" };
-
-    return copy >= 0 && copy <= KVMIG_COPY_INCREMENTAL ? names[copy] : NULL;
-}
-
 static const struct option_def connect[] = {
     { .name = "connect",
       .letter = 'c',
@@ -110,7 +103,7 @@ static const struct option_def plan[] = {
       .help = "which disks are copied: those not proven to be shared (auto), none, whole disks, or top images only",
       .min = KVMIG_COPY_AUTO,
       .max = KVMIG_COPY_INCREMENTAL,
-      .name_of = copy_name },
+      .name_of = kvmig_copy_name },
     { .name = "disk",
       .kind = OPTION_LIST,
       .offset = AT(copy_disks),

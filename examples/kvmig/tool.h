@@ -108,7 +108,6 @@ extern const struct option_group connect_options, plan_options; /* options_commo
  * mistake was explained). */
 int options_parse(const struct command *command, int argc, char **argv, struct settings *settings);
 void options_free(struct settings *settings);
-const char *copy_name(int32_t copy);
 /* The library's options for these settings; borrows from them. */
 struct kvmig_plan_opts settings_plan_opts(const struct settings *settings);
 

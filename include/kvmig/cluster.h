@@ -21,29 +21,29 @@ extern "C" {
 struct kvmig_cluster_opts {
     size_t size; /**< set by KVMIG_CLUSTER_OPTS_INIT */
     const char *const *libvirt_uris; /**< libvirt URIs of the hosts; copied */
-    size_t n_libvirt_uris;
+    size_t n_libvirt_uris; /**< entries in libvirt_uris; 0 = no host yet (kvmig_cluster_add_libvirt) */
     const char *const *shared_paths; /**< folders that the caller knows to be one shared storage on all hosts; copied */
-    size_t n_shared_paths;
+    size_t n_shared_paths; /**< entries in shared_paths */
     uint32_t refresh_ms; /**< how often each host is read; 0 = 5000 */
     uint32_t call_timeout_ms; /**< a libvirt call that takes longer makes the host lost; 0 = 10000 */
     uint32_t max_migrations; /**< in total; 0 = 5 (KubeVirt's default), KVMIG_UNLIMITED = no limit */
     uint32_t max_outbound; /**< from one host; 0 = 2 (KubeVirt's default) */
     uint32_t max_inbound; /**< to one host; 0 = 2 */
-    struct kvmig_event_callback on_event;
+    uint32_t reserved; /**< must be 0 */
+    struct kvmig_event_callback on_event; /**< gets the events of the view; fn NULL = nobody does */
 };
 
-#ifdef __cplusplus
-#define KVMIG_CLUSTER_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        sizeof(struct kvmig_cluster_opts)                                                                              \
-    }
-#else
-#define KVMIG_CLUSTER_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        .size = sizeof(struct kvmig_cluster_opts)                                                                      \
-    }
-#endif
+/** Begins a struct kvmig_cluster_opts: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_CLUSTER_OPTS_INIT KVMIG_OPTS_INIT(kvmig_cluster_opts)
 
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
+ * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL, or size
+ * has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_opts_init(struct kvmig_cluster_opts *opts, size_t size);
+
+/** The view of a cluster: an opaque handle, counted. Since: 0.1.0 */
 struct kvmig_cluster;
 
 /**
@@ -67,13 +67,13 @@ KVMIG_API void kvmig_cluster_unref(struct kvmig_cluster *cluster);
  */
 KVMIG_API int32_t kvmig_cluster_refresh(struct kvmig_cluster *cluster);
 
-/** 1 if every host was read once or is known to be unreachable. Threads: any. Since: 0.1.0 */
+/** 1 if every host was read once or is known to be unreachable, else 0. Threads: any. Errors: -EINVAL for NULL. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_cluster_is_synced(struct kvmig_cluster *cluster);
 
 /**
  * The whole view as JSON: hosts with versions, CPU, memory, machine types, networks, pools and jobs, and
- * their domains. *out_json is owned by the caller, who frees it with free().
- * Threads: any. Errors: -EINVAL. Since: 0.1.0
+ * their domains. *out_json is owned by the caller, who frees it with free(). Returns 0.
+ * Threads: any. Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_to_json(struct kvmig_cluster *cluster, char **out_json);
 

@@ -12,15 +12,35 @@
 #include <stddef.h>
 
 #ifdef __cplusplus
+extern "C++" {
+/** What KVMIG_OPTS_INIT() is in C++, which has no designated initialisers before C++20. Since: 0.1.0 */
+template <typename T> inline T kvmig_opts_default()
+{
+    T opts = T();
+    opts.size = sizeof(T);
+    return opts;
+}
+}
+/** Begins an option struct, for example KVMIG_OPTS_INIT(kvmig_plan_opts): zero, but for its size. Since: 0.1.0 */
+#define KVMIG_OPTS_INIT(type) kvmig_opts_default<struct type>()
+#else
+/** Begins an option struct, for example KVMIG_OPTS_INIT(kvmig_plan_opts): zero, but for its size. Since: 0.1.0 */
+#define KVMIG_OPTS_INIT(type)                                                                                          \
+    {                                                                                                                  \
+        .size = sizeof(struct type)                                                                                    \
+    }
+#endif
+
+#ifdef __cplusplus
 extern "C" {
 #endif
 
 /** Levels of log messages. Append-only. Since: 0.1.0 */
 enum kvmig_log_level {
-    KVMIG_LOG_ERROR = 1,
+    KVMIG_LOG_ERROR = 1, /**< the library itself cannot go on as it should */
     KVMIG_LOG_WARN = 2, /**< the default */
-    KVMIG_LOG_INFO = 3,
-    KVMIG_LOG_DEBUG = 4,
+    KVMIG_LOG_INFO = 3, /**< phases and failures of sessions, hosts that are lost */
+    KVMIG_LOG_DEBUG = 4, /**< states, time-outs, details of reading */
 };
 
 /** Options of a context. Append-only. Since: 0.1.0 */
@@ -28,14 +48,12 @@ enum kvmig_context_flags {
     KVMIG_CONTEXT_THREAD = 1 << 0, /**< dispatch on a thread of the library; callbacks run there */
 };
 
-/**
- * Where log messages go, instead of standard error. fn runs in dispatch, like every callback. free (may be
- * NULL) runs exactly once, after the last call.
- */
+/** Where log messages go, instead of standard error. Since: 0.1.0 */
 struct kvmig_log_callback {
+    /** Gets each message, in dispatch, like every callback. level: an enum kvmig_log_level. Strings are borrowed. */
     void (*fn)(int32_t level, const char *module, const char *message, void *user_data);
-    void *user_data;
-    void (*free)(void *user_data);
+    void *user_data; /**< handed to fn and free; the library does not look at it */
+    void (*free)(void *user_data); /**< runs exactly once, after the last call of fn; may be NULL */
 };
 
 /** Options of kvmig_context_new(); zero is the default of every member. Append-only. Since: 0.1.0 */
@@ -46,18 +64,17 @@ struct kvmig_context_opts {
     struct kvmig_log_callback on_log; /**< fn NULL = standard error */
 };
 
-#ifdef __cplusplus
-#define KVMIG_CONTEXT_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        sizeof(struct kvmig_context_opts)                                                                              \
-    }
-#else
-#define KVMIG_CONTEXT_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        .size = sizeof(struct kvmig_context_opts)                                                                      \
-    }
-#endif
+/** Begins a struct kvmig_context_opts: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_CONTEXT_OPTS_INIT KVMIG_OPTS_INIT(kvmig_context_opts)
 
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
+ * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL, or size
+ * has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_context_opts_init(struct kvmig_context_opts *opts, size_t size);
+
+/** The loop and everything that hangs on it: an opaque handle, counted. Since: 0.1.0 */
 struct kvmig_context;
 
 /**

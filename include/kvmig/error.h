@@ -35,7 +35,7 @@ enum kvmig_error_code {
     KVMIG_ECONFLICT = 4015, /**< options that exclude each other */
 };
 
-/** One failure. Immutable. */
+/** One failure: opaque, immutable, borrowed from the thread (kvmig_error_last()) or from what holds it. Since: 0.1.0 */
 struct kvmig_error;
 
 /**

@@ -32,17 +32,17 @@ enum kvmig_event_type {
 
 /** Phases of a migration, the same on every backend (names as KubeVirt users know them). Append-only. Since: 0.1.0 */
 enum kvmig_phase {
-    KVMIG_PHASE_UNSET = 0,
-    KVMIG_PHASE_WAITING_FOR_SYNC = 1,
-    KVMIG_PHASE_SYNCHRONIZING = 2,
-    KVMIG_PHASE_PENDING = 3,
-    KVMIG_PHASE_SCHEDULING = 4,
-    KVMIG_PHASE_SCHEDULED = 5,
-    KVMIG_PHASE_PREPARING_TARGET = 6,
-    KVMIG_PHASE_TARGET_READY = 7,
-    KVMIG_PHASE_RUNNING = 8,
-    KVMIG_PHASE_FINALIZING = 9,
-    KVMIG_PHASE_ROLLING_BACK = 10,
+    KVMIG_PHASE_UNSET = 0, /**< not started */
+    KVMIG_PHASE_WAITING_FOR_SYNC = 1, /**< KubeVirt's, for migrations between clusters; libvirt hosts never enter it */
+    KVMIG_PHASE_SYNCHRONIZING = 2, /**< likewise */
+    KVMIG_PHASE_PENDING = 3, /**< waits for a slot; then the plan is made from fresh facts */
+    KVMIG_PHASE_SCHEDULING = 4, /**< connects to both hosts and looks whether the target is free for the VM */
+    KVMIG_PHASE_SCHEDULED = 5, /**< the target is free for it; nothing was changed yet */
+    KVMIG_PHASE_PREPARING_TARGET = 6, /**< creates volumes on the target */
+    KVMIG_PHASE_TARGET_READY = 7, /**< everything is there; the migrate call comes next */
+    KVMIG_PHASE_RUNNING = 8, /**< the migrate call runs, or is being aborted */
+    KVMIG_PHASE_FINALIZING = 9, /**< the call succeeded: proves where the guest runs, and cleans up the source */
+    KVMIG_PHASE_ROLLING_BACK = 10, /**< it failed or was cancelled: finds the guest, undoes what was created */
     KVMIG_PHASE_SUCCEEDED = 11, /**< terminal: the guest runs on the target */
     KVMIG_PHASE_FAILED = 12, /**< terminal: the guest is where it was, everything created is undone */
     KVMIG_PHASE_CANCELLED = 13, /**< terminal: as FAILED, because the caller asked */
@@ -108,17 +108,21 @@ struct kvmig_progress {
     const struct kvmig_disk_progress *const *disks; /**< per copied disk; borrowed from the event */
 };
 
-/** One event; immutable. Valid during the callback; kvmig_event_ref() keeps it. */
+/** One event: opaque, immutable, counted. Valid during the callback; kvmig_event_ref() keeps it. Since: 0.1.0 */
 struct kvmig_event;
 
-/**
- * Where events go. fn runs on the dispatching thread with no library lock held and may call any
- * function of the library except dispatch and run on the same context. free (may be NULL) runs exactly
- * once, from a clean stack, after the last call of fn, also if the call that took the callback failed.
- */
+/** Where events go. Since: 0.1.0 */
 struct kvmig_event_callback {
+    /**
+     * Gets each event, on the dispatching thread, with no library lock held. May call any function of the library except
+     * dispatch and run on the same context. NULL = events are not delivered.
+     */
     void (*fn)(const struct kvmig_event *event, void *user_data);
-    void *user_data;
+    void *user_data; /**< handed to fn and free; the library does not look at it */
+    /**
+     * Runs exactly once, from a clean stack, after the last call of fn, also if the call that took the callback failed.
+     * May be NULL.
+     */
     void (*free)(void *user_data);
 };
 
@@ -152,8 +156,8 @@ KVMIG_API const struct kvmig_error *kvmig_event_error(const struct kvmig_event *
 /** The finding of a NOTICE or QUEUED event; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const struct kvmig_finding *kvmig_event_finding(const struct kvmig_event *event);
 /**
- * The whole event as one line of JSON. *out_json is owned by the caller, who frees it with free().
- * Threads: any. Returns 0. Since: 0.1.0
+ * The whole event as one line of JSON. *out_json is owned by the caller, who frees it with free(). Returns 0.
+ * Threads: any. Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_event_to_json(const struct kvmig_event *event, char **out_json);
 

@@ -22,9 +22,9 @@ enum kvmig_severity {
     KVMIG_SEVERITY_BLOCKER = 4, /**< the migration must not start (plan only) */
 };
 
-/** One finding; immutable, borrowed from the list that holds it. */
+/** One finding; opaque, immutable, borrowed from the list or the event that holds it. Since: 0.1.0 */
 struct kvmig_finding;
-/** An immutable list of findings, worst first; borrowed from the plan, event or location that holds it. */
+/** An opaque, immutable list of findings, worst first; borrowed from the plan that holds it. Since: 0.1.0 */
 struct kvmig_findings;
 
 /** How many findings; 0 for NULL. Threads: any. Since: 0.1.0 */

@@ -51,26 +51,29 @@ struct kvmig_locate_opts {
     uint64_t timeout_ms; /**< a host that takes longer counts as unreachable; 0 = 10 s */
 };
 
-#ifdef __cplusplus
-#define KVMIG_LOCATE_OPTS_INIT                                                                                         \
-    {                                                                                                                  \
-        sizeof(struct kvmig_locate_opts)                                                                               \
-    }
-#else
-#define KVMIG_LOCATE_OPTS_INIT                                                                                         \
-    {                                                                                                                  \
-        .size = sizeof(struct kvmig_locate_opts)                                                                       \
-    }
-#endif
+/** Begins a struct kvmig_locate_opts: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_LOCATE_OPTS_INIT KVMIG_OPTS_INIT(kvmig_locate_opts)
 
-/** One answer of the resolver; immutable. */
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
+ * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL, or size
+ * has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_locate_opts_init(struct kvmig_locate_opts *opts, size_t size);
+
+/** One answer of the resolver: opaque, immutable, counted. Since: 0.1.0 */
 struct kvmig_location;
 
-/** Where the answer goes; called exactly once. error is NULL unless the question itself failed. free as for events. */
+/** Where an answer goes. Since: 0.1.0 */
 struct kvmig_location_callback {
+    /**
+     * Gets the answer, in dispatch, once: a location, or the error that prevented one; the other is NULL. Both are borrowed;
+     * kvmig_location_ref() keeps a location. Not called if the call that took the callback failed, or if the context
+     * ends before the answer.
+     */
     void (*fn)(const struct kvmig_location *location, const struct kvmig_error *error, void *user_data);
-    void *user_data;
-    void (*free)(void *user_data);
+    void *user_data; /**< handed to fn and free; the library does not look at it */
+    void (*free)(void *user_data); /**< runs exactly once, after fn or instead of it; may be NULL */
 };
 
 /**
@@ -104,7 +107,10 @@ KVMIG_API const char *kvmig_location_proof(const struct kvmig_location *location
 KVMIG_API size_t kvmig_location_action_count(const struct kvmig_location *location);
 /** An allowed enum kvmig_location_action, in the order to take them; 0 past the end. Threads: any. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_location_action(const struct kvmig_location *location, size_t index);
-/** As JSON; *out_json is owned by the caller, who frees it with free(). Threads: any. Returns 0. Since: 0.1.0 */
+/**
+ * As JSON; *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * Errors: -EINVAL for NULL. Since: 0.1.0
+ */
 KVMIG_API int32_t kvmig_location_to_json(const struct kvmig_location *location, char **out_json);
 
 /** "SUCCEEDED", "SPLIT_BRAIN", ...; NULL if unknown. Static. Threads: any. Since: 0.1.0 */

@@ -69,8 +69,8 @@ struct kvmig_plan_opts {
     uint64_t flags; /**< enum kvmig_plan_flags */
     int32_t copy; /**< an enum kvmig_copy */
     int32_t handover; /**< an enum kvmig_handover */
-    const char *const *copy_disks; /**< target devices ("vda") to copy; n 0 = the planner chooses */
-    size_t n_copy_disks;
+    const char *const *copy_disks; /**< target devices ("vda") to copy; copied; none = the planner chooses */
+    size_t n_copy_disks; /**< entries in copy_disks */
     const char *target_pool; /**< pool for new volumes; NULL = the pool of the same path or name */
     uint64_t bandwidth_mib; /**< MiB/s; 0 = unlimited */
     uint64_t postcopy_bandwidth_mib; /**< MiB/s in post-copy; 0 = unlimited */
@@ -78,9 +78,8 @@ struct kvmig_plan_opts {
     uint32_t parallel_connections; /**< 0 or 1 = one stream; else that many (VIR_MIGRATE_PARALLEL) */
     uint32_t auto_converge_initial; /**< percent; 0 = QEMU's default */
     uint32_t auto_converge_increment; /**< percent; 0 = QEMU's default */
-    const char *compression; /**< "xbzrle", "mt", "zlib", "zstd"; NULL = none */
     int32_t compression_level; /**< for mt, zlib and zstd; 0 = the default */
-    int32_t reserved; /**< must be 0 */
+    const char *compression; /**< "xbzrle", "mt", "zlib", "zstd"; NULL = none */
     const char *tls_destination; /**< name in the target's certificate, when migrating by address */
     const char *target_uri; /**< how the source daemon dials the target daemon; NULL = the target's own URI */
     const char *migrate_uri; /**< VIR_MIGRATE_PARAM_URI; NULL = libvirt chooses */
@@ -89,18 +88,17 @@ struct kvmig_plan_opts {
     const char *persistent_xml; /**< the same for the persistent definition */
 };
 
-#ifdef __cplusplus
-#define KVMIG_PLAN_OPTS_INIT                                                                                           \
-    {                                                                                                                  \
-        sizeof(struct kvmig_plan_opts)                                                                                 \
-    }
-#else
-#define KVMIG_PLAN_OPTS_INIT                                                                                           \
-    {                                                                                                                  \
-        .size = sizeof(struct kvmig_plan_opts)                                                                         \
-    }
-#endif
+/** Begins a struct kvmig_plan_opts: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_PLAN_OPTS_INIT KVMIG_OPTS_INIT(kvmig_plan_opts)
 
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
+ * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL, or size
+ * has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_plan_opts_init(struct kvmig_plan_opts *opts, size_t size);
+
+/** The result of planning one migration: opaque, immutable, counted. Since: 0.1.0 */
 struct kvmig_plan;
 
 /**
@@ -144,8 +142,8 @@ KVMIG_API int32_t kvmig_plan_candidate_verdict(const struct kvmig_plan *plan, si
 KVMIG_API const struct kvmig_findings *kvmig_plan_candidate_findings(const struct kvmig_plan *plan, size_t index);
 
 /**
- * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Threads: any. Returns 0.
- * Since: 0.1.0
+ * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json);
 
@@ -153,6 +151,10 @@ KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_j
 KVMIG_API const char *kvmig_verdict_name(int32_t verdict);
 /** "shared", "copy-full", "copy-incremental", "skip", "impossible"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_disk_method_name(int32_t method);
+/** "auto", "none", "full", "incremental"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_copy_name(int32_t copy);
+/** "normal", "strict"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_handover_name(int32_t handover);
 
 #ifdef __cplusplus
 }

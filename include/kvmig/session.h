@@ -17,7 +17,7 @@ extern "C" {
 /** Options of kvmig_session_new(); zero is the default of every member. Append-only. Since: 0.1.0 */
 struct kvmig_session_opts {
     size_t size; /**< set by KVMIG_SESSION_OPTS_INIT */
-    struct kvmig_event_callback on_event;
+    struct kvmig_event_callback on_event; /**< gets the events of the session; fn NULL = nobody does */
     const struct kvmig_plan_opts *plan_opts; /**< used when no plan is given: the session plans at start; copied */
     uint64_t queue_timeout_ms; /**< longest wait for a slot; 0 = one hour */
     uint64_t step_timeout_ms; /**< longest check, preparation or clean-up step; 0 = 60 s */
@@ -28,18 +28,17 @@ struct kvmig_session_opts {
     uint32_t reserved; /**< must be 0 */
 };
 
-#ifdef __cplusplus
-#define KVMIG_SESSION_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        sizeof(struct kvmig_session_opts)                                                                              \
-    }
-#else
-#define KVMIG_SESSION_OPTS_INIT                                                                                        \
-    {                                                                                                                  \
-        .size = sizeof(struct kvmig_session_opts)                                                                      \
-    }
-#endif
+/** Begins a struct kvmig_session_opts: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_SESSION_OPTS_INIT KVMIG_OPTS_INIT(kvmig_session_opts)
 
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
+ * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL, or size
+ * has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_opts_init(struct kvmig_session_opts *opts, size_t size);
+
+/** One migration: an opaque handle, counted. Since: 0.1.0 */
 struct kvmig_session;
 
 /**
@@ -95,7 +94,8 @@ KVMIG_API const char *kvmig_session_id(struct kvmig_session *session);
 /**
  * The report so far, as JSON; complete with the terminal event: outcome, durations per phase, pause (as
  * the source measured it, and in total), bytes, rounds, what was created and undone, plan and outcome.
- * *out_json is owned by the caller, who frees it with free(). Threads: any. Errors: -EINVAL. Since: 0.1.0
+ * *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_session_report(struct kvmig_session *session, char **out_json);
 

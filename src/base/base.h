@@ -72,6 +72,9 @@ int32_t kvmig__fail(struct kvmig_error *error);
  * that this library does not know; *dst has the known part, so that callbacks in it can be discarded); where names the
  * call for the error. Reads nothing past src's own size. */
 int32_t kvmig__opts_copy(void *dst, size_t known_size, const void *src, const char *where);
+/* Zeroes size bytes of the caller's struct and sets its size member. Fails with -EINVAL if opts is NULL or size has no room
+ * for that member; nothing is written then. */
+int32_t kvmig__opts_init(void *opts, size_t size, const char *where);
 
 /* ---- time (time.c) ---- */
 int64_t kvmig__now_ms(void); /* CLOCK_MONOTONIC */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reading the size-tagged option structs of callers that were built against other versions of the headers. Any thread.
+ * The size-tagged option structs of callers that were built against other versions of the headers: setting them to their
+ * defaults, and reading them. Does not judge what an option says. Any thread; the caller owns both structs.
  */
 #include "base/base.h"
 
@@ -47,6 +48,24 @@ int32_t kvmig__opts_copy(void *dst, size_t known_size, const void *src, const ch
     rc = kvmig__fail(kvmig__error_new(E2BIG, where, evidence,
                                       "Use a newer libkvmig, or leave the options unset that it does not know.",
                                       "An option is set that this version of the library does not know."));
+    free(evidence);
+    return rc;
+}
+
+int32_t kvmig__opts_init(void *opts, size_t size, const char *where)
+{
+    char *evidence;
+    int32_t rc;
+
+    if (opts && size >= sizeof(size)) {
+        memset(opts, 0, size);
+        memcpy(opts, &size, sizeof(size));
+        return 0;
+    }
+    evidence = opts ? kvmig__asprintf("size = %zu", size) : NULL;
+    rc = kvmig__fail(kvmig__error_new(EINVAL, where, evidence, "Pass the struct and its size as the caller knows it.",
+                                      opts ? "The size has no room for the size member of the options."
+                                           : "There is no struct to initialise."));
     free(evidence);
     return rc;
 }

@@ -24,6 +24,11 @@ static uint32_t or_default(uint32_t value, uint32_t fallback)
 
 /* ---- options ---- */
 
+int32_t kvmig_cluster_opts_init(struct kvmig_cluster_opts *opts, size_t size)
+{
+    return kvmig__opts_init(opts, size, "kvmig_cluster_opts_init");
+}
+
 static int32_t bad_option(const char *option, size_t index, const char *value, const char *what, const char *hint)
 {
     char *where = kvmig__asprintf("kvmig_cluster_open: %s[%zu]", option, index);
@@ -52,8 +57,13 @@ static int32_t check_strings(const char *option, const char *const *v, size_t n)
 
 static int32_t check_opts(const struct kvmig_cluster_opts *opts)
 {
-    int32_t rc = check_strings("libvirt_uris", opts->libvirt_uris, opts->n_libvirt_uris);
+    int32_t rc;
 
+    if (opts->reserved)
+        return kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_open: reserved", NULL,
+                                            "Initialise the options with KVMIG_CLUSTER_OPTS_INIT.",
+                                            "the reserved member of the options is not 0"));
+    rc = check_strings("libvirt_uris", opts->libvirt_uris, opts->n_libvirt_uris);
     if (!rc)
         rc = check_strings("shared_paths", opts->shared_paths, opts->n_shared_paths);
     for (size_t i = 0; !rc && i < opts->n_shared_paths; i++)

@@ -29,14 +29,13 @@ struct kvmig__host_backend_ops {
     void (*refresh)(struct kvmig__host_backend *backend); /* read now; answers with host_facts or host_lost */
     void (*close)(struct kvmig__host_backend *backend); /* frees it; nothing is reported any more */
     /* Reads one domain's state, on a lane of its own so that inventory never delays it. Always answers, at the latest
-     * after timeout_ms (then side->reachable is false). Never answers from inside the call. Returns a handle for
-     * forget(), after which nothing is answered. */
-    void *(*read_side)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int64_t timeout_ms,
+     * after timeout_ms (then side->reachable is false). Never answers from inside the call; not at all once the
+     * backend is closed. */
+    void (*read_side)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int64_t timeout_ms,
                        kvmig__side_fn fn, void *owner);
     /* enum kvmig_location_action on this host: RESUME_*, DESTROY_*, SUSPEND_BOTH (this host's half). */
-    void *(*act)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int32_t action, int64_t timeout_ms,
+    void (*act)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int32_t action, int64_t timeout_ms,
                  kvmig__act_fn fn, void *owner);
-    void (*forget)(struct kvmig__host_backend *backend, void *handle);
     /* A driver for a session whose plan goes from this host to target. */
     struct kvmig__driver *(*driver_new)(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
                                         struct kvmig_session *session, const struct kvmig__driver_limits *limits);

@@ -240,6 +240,7 @@ struct kvmig__host {
         struct kvmig__block_device *v;
         size_t n;
     } block_devices;
+    bool block_devices_asked; /* the host itself was asked: what it could not tell stays untold */
     struct {
         struct kvmig__domain *v;
         size_t n;

@@ -279,6 +279,11 @@ static int32_t make(const struct kvmig_context_opts *opts, struct kvmig_context 
     return 0;
 }
 
+int32_t kvmig_context_opts_init(struct kvmig_context_opts *opts, size_t size)
+{
+    return kvmig__opts_init(opts, size, "kvmig_context_opts_init");
+}
+
 int32_t kvmig_context_new(const struct kvmig_context_opts *opts, struct kvmig_context **out_context)
 {
     struct kvmig_context_opts known;

@@ -25,7 +25,6 @@ static const struct kvmig__host_backend_ops ops = {
     .close = host_close,
     .read_side = kvmig__virt_ask_side,
     .act = kvmig__virt_ask_act,
-    .forget = kvmig__virt_ask_forget,
     .driver_new = kvmig__virt_driver_new,
 };
 

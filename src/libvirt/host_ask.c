@@ -8,8 +8,7 @@
  * its migration job, with little patience: should that one hang, the state is known all the same, and the job is assumed.
  *
  * Runs in dispatch with the context lock held, but for the jobs themselves. An answer is the last act of whatever runs here,
- * because whoever gets it may close us. A question belongs to the list of its host until it is answered; if it is forgotten
- * while a job of it runs, until that job is done.
+ * because whoever gets it may close us. A question belongs to the list of its host until it is answered.
  */
 #include "libvirt/host_internal.h"
 #include "libvirt/side.h"
@@ -34,7 +33,6 @@ struct kvmig__question {
     void *owner;
     struct kvmig__side side; /* what is known so far */
     bool in_flight; /* a job of it is on its way */
-    bool forgotten;
     struct kvmig__timer jammed; /* answers later that nothing could be asked */
     struct kvmig__question *next, *prev;
 };
@@ -119,10 +117,6 @@ static void answer(struct kvmig__question *q, const struct kvmig_error *error)
 
     kvmig__side_copy(&side, &q->side);
     question_free(q);
-    if (copy.forgotten) {
-        kvmig__side_clear(&side);
-        return;
-    }
     if (copy.stage == STAGE_ACT)
         copy.act_fn(copy.owner, error);
     else
@@ -185,10 +179,7 @@ static void replace_lane(struct kvmig__question *hung)
         next = q->next;
         if (q == hung || !q->in_flight || channel_of(q) != channel)
             continue;
-        if (q->forgotten)
-            question_free(q);
-        else
-            submit(q);
+        submit(q);
     }
 }
 
@@ -228,7 +219,7 @@ static void ask_done(void *owner, void *payload, int32_t status)
     }
     kvmig__side_clear(&q->side);
     kvmig__side_copy(&q->side, &job->side);
-    if (q->stage == STAGE_STATE && job->needs_job && !q->forgotten) {
+    if (q->stage == STAGE_STATE && job->needs_job) {
         q->stage = STAGE_JOB;
         submit(q);
         return;
@@ -257,36 +248,23 @@ static struct kvmig__question *question_new(struct kvmig__virt_host *h, enum sta
 
 /* ---- for the cluster ---- */
 
-void *kvmig__virt_ask_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
-                           void *owner)
+void kvmig__virt_ask_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
+                          void *owner)
 {
     struct kvmig__question *q = question_new((struct kvmig__virt_host *)backend, STAGE_STATE, vm, timeout_ms, owner);
 
     q->side_fn = fn;
     submit(q);
-    return q;
 }
 
-void *kvmig__virt_ask_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
-                          kvmig__act_fn fn, void *owner)
+void kvmig__virt_ask_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
+                         kvmig__act_fn fn, void *owner)
 {
     struct kvmig__question *q = question_new((struct kvmig__virt_host *)backend, STAGE_ACT, vm, timeout_ms, owner);
 
     q->action = action;
     q->act_fn = fn;
     submit(q);
-    return q;
-}
-
-void kvmig__virt_ask_forget(struct kvmig__host_backend *backend, void *handle)
-{
-    struct kvmig__question *q = handle;
-
-    (void)backend;
-    if (q->in_flight)
-        q->forgotten = true;
-    else
-        question_free(q);
 }
 
 void kvmig__virt_ask_init(struct kvmig__virt_host *h, virConnectPtr given)

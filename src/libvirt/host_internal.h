@@ -45,10 +45,9 @@ void kvmig__virt_read_refresh(struct kvmig__host_backend *backend);
 /* host_ask.c */
 void kvmig__virt_ask_init(struct kvmig__virt_host *h, virConnectPtr given);
 void kvmig__virt_ask_close(struct kvmig__virt_host *h);
-void *kvmig__virt_ask_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
-                           void *owner);
-void *kvmig__virt_ask_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
-                          kvmig__act_fn fn, void *owner);
-void kvmig__virt_ask_forget(struct kvmig__host_backend *backend, void *handle);
+void kvmig__virt_ask_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
+                          void *owner);
+void kvmig__virt_ask_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
+                         kvmig__act_fn fn, void *owner);
 
 #endif

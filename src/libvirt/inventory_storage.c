@@ -186,6 +186,7 @@ void kvmig__inventory_storage(struct kvmig__inventory *inv)
     read_pools(inv);
     if (inv->error)
         return;
+    inv->host->block_devices_asked = true;
     if (usual)
         kvmig__cache_fill_block_devices(inv->cache, inv->host);
     else

@@ -129,9 +129,24 @@ static void decide_stated(const struct kvmig__check *c, struct kvmig__disk_job *
     note_unrecognised(c, job);
 }
 
+/* Both hosts were asked and could not tell one device from another: the guest's data hang on a name. */
+static bool device_could_not_be_told(const struct kvmig__check *c, const struct kvmig__disk_job *job)
+{
+    return job->source.type == KVMIG__DISK_BLOCK && c->target && c->source->block_devices_asked &&
+           c->target->block_devices_asked;
+}
+
 /* libvirt takes it for shared; nothing here proves or refutes it. */
 static void shared_unproven(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
+    if (device_could_not_be_told(c, job) && !kvmig__request_has(c->request, KVMIG_PLAN_UNSAFE)) {
+        impossible(c, job, "SHARED_IDENTITY_UNPROVEN",
+                   "If both hosts open the same storage under this name, say so: shared_paths, KVMIG_COPY_NONE, or "
+                   "KVMIG_PLAN_UNSAFE. Otherwise have the disk copied (target_pool).",
+                   "libvirt takes this block device for shared, but neither host tells its serial number or world-wide "
+                   "name; if the target has another device there, the guest goes on with other data");
+        return;
+    }
     set(job, KVMIG_DISK_SHARED, "libvirt takes storage of this kind for shared");
     note(c, job, "SHARED_IDENTITY_UNPROVEN", KVMIG_SEVERITY_WARN,
          "Make sure that both hosts open the same storage under this name; KVMIG_COPY_NONE states it.",

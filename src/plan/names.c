@@ -39,3 +39,31 @@ const char *kvmig_disk_method_name(int32_t method)
         return NULL;
     }
 }
+
+const char *kvmig_copy_name(int32_t copy)
+{
+    switch (copy) {
+    case KVMIG_COPY_AUTO:
+        return "auto";
+    case KVMIG_COPY_NONE:
+        return "none";
+    case KVMIG_COPY_FULL:
+        return "full";
+    case KVMIG_COPY_INCREMENTAL:
+        return "incremental";
+    default:
+        return NULL;
+    }
+}
+
+const char *kvmig_handover_name(int32_t handover)
+{
+    switch (handover) {
+    case KVMIG_HANDOVER_NORMAL:
+        return "normal";
+    case KVMIG_HANDOVER_STRICT:
+        return "strict";
+    default:
+        return NULL;
+    }
+}

@@ -33,18 +33,6 @@ static struct json_object *flags_to_json(uint64_t flags)
     return array;
 }
 
-static const char *copy_name(int32_t copy)
-{
-    static const char *const names[] = {
-        [KVMIG_COPY_AUTO] = "auto",
-        [KVMIG_COPY_NONE] = "none",
-        [KVMIG_COPY_FULL] = "full",
-        [KVMIG_COPY_INCREMENTAL] = "incremental",
-    };
-
-    return copy >= 0 && (size_t)copy < KVMIG__N_ELEMENTS(names) ? names[copy] : NULL;
-}
-
 /* Zero is the default of every number, and says nothing. */
 static void add_asked(struct json_object *object, const char *key, uint64_t number)
 {
@@ -60,8 +48,8 @@ static struct json_object *request_to_json(const struct kvmig__request *request)
     kvmig__json_add_str(object, "source", request->source);
     kvmig__json_add_str(object, "target", request->target);
     json_object_object_add(object, "flags", flags_to_json(request->flags));
-    kvmig__json_add_str(object, "copy", copy_name(request->copy));
-    kvmig__json_add_str(object, "handover", request->handover == KVMIG_HANDOVER_STRICT ? "strict" : "normal");
+    kvmig__json_add_str(object, "copy", kvmig_copy_name(request->copy));
+    kvmig__json_add_str(object, "handover", kvmig_handover_name(request->handover));
     if (request->copy_disks.n)
         json_object_object_add(object, "copy_disks", kvmig__json_strlist(&request->copy_disks));
     kvmig__json_add_str(object, "target_pool", request->target_pool);

@@ -12,6 +12,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* ---- options ---- */
+
+int32_t kvmig_locate_opts_init(struct kvmig_locate_opts *opts, size_t size)
+{
+    return kvmig__opts_init(opts, size, "kvmig_locate_opts_init");
+}
+
 /* ---- life ---- */
 
 struct kvmig_location *kvmig__location_new(struct kvmig_cluster *cluster, const struct kvmig__inquiry *inquiry,

@@ -94,6 +94,11 @@ void kvmig_session_unref(struct kvmig_session *session)
 
 /* ---- options ---- */
 
+int32_t kvmig_session_opts_init(struct kvmig_session_opts *opts, size_t size)
+{
+    return kvmig__opts_init(opts, size, "kvmig_session_opts_init");
+}
+
 static int32_t fail(int32_t code, const char *where, const char *evidence, const char *hint, const char *message)
 {
     return kvmig__fail(kvmig__error_new(code, where, evidence, hint, "%s", message));

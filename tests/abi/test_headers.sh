@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Every public header compiles on its own, in each C standard and in C++; only libvirt.h needs another library's headers, and
-# kvmig.h names all the others.
+# Every public header compiles on its own and can be used, its macros included: in each C standard and in C++, with every compiler
+# that is there, without a warning. Only libvirt.h needs another library's headers, and kvmig.h names all the others.
 set -eu
 src=${top_srcdir:-.}
 tmp=$(mktemp -d)
@@ -9,24 +9,91 @@ trap 'rm -rf "$tmp"' EXIT
 libvirt_cflags=$(pkg-config --cflags libvirt 2>/dev/null || true)
 count=0
 
-try() { # compiler, standard, language, header
+# The body of a function that uses a header: each of its macros for options, and a call.
+use() { # header
+    case $1 in
+    cluster.h)
+        echo 'struct kvmig_cluster_opts opts = KVMIG_CLUSTER_OPTS_INIT; struct kvmig_cluster *cluster;'
+        echo 'opts.max_migrations = KVMIG_UNLIMITED; return kvmig_cluster_open(NULL, &opts, &cluster);'
+        ;;
+    context.h)
+        echo 'struct kvmig_context_opts opts = KVMIG_CONTEXT_OPTS_INIT, same = KVMIG_OPTS_INIT(kvmig_context_opts);'
+        echo 'struct kvmig_context *context; opts.flags = same.flags; return kvmig_context_new(&opts, &context);'
+        ;;
+    error.h) echo 'return kvmig_error_code(kvmig_error_last());' ;;
+    event.h) echo 'return kvmig_phase_is_terminal(KVMIG_PHASE_RUNNING);' ;;
+    finding.h) echo 'return (int)kvmig_findings_count(NULL);' ;;
+    kvmig.h)
+        for part in cluster context error event finding location plan session version; do
+            echo "if (use_$part()) return 1;"
+        done
+        echo 'return 0;'
+        ;;
+    libvirt.h) echo 'return kvmig_cluster_add_libvirt(NULL, NULL);' ;;
+    location.h)
+        echo 'struct kvmig_locate_opts opts = KVMIG_LOCATE_OPTS_INIT;'
+        echo 'struct kvmig_location_callback callback = { NULL, NULL, NULL };'
+        echo 'return kvmig_cluster_locate(NULL, &opts, callback);'
+        ;;
+    plan.h)
+        echo 'struct kvmig_plan_opts opts = KVMIG_PLAN_OPTS_INIT; struct kvmig_plan *plan;'
+        echo 'return kvmig_cluster_plan(NULL, &opts, &plan);'
+        ;;
+    session.h)
+        echo 'struct kvmig_session_opts opts = KVMIG_SESSION_OPTS_INIT; struct kvmig_session *session;'
+        echo 'return kvmig_session_new(NULL, NULL, &opts, &session);'
+        ;;
+    version.h) echo 'return (int)(kvmig_version() - KVMIG_VERSION_NUMBER);' ;;
+    *) echo "#error $1 is new: say in tests/abi/test_headers.sh how it is used" ;;
+    esac
+}
+
+write_program() { # header, file, first line before the include, line after it
+    printf '%s\n#include <kvmig/%s>\n%s\n' "$3" "$1" "$4" >"$2"
+    if [ "$1" = kvmig.h ]; then
+        for part in cluster context error event finding location plan session version; do
+            printf 'static int use_%s(void) {\n%s\n}\n' "$part" "$(use "$part.h")" >>"$2"
+        done
+    fi
+    printf 'int kvmig_test(void);\nint kvmig_test(void) {\n%s\n}\n' "$(use "$1")" >>"$2"
+}
+
+try() { # compiler, standard, file, header
     flags="-I$src/include"
     [ "$4" = libvirt.h ] && flags="$flags $libvirt_cflags"
-    printf '#include <kvmig/%s>\nint kvmig_header_test;\n' "$4" >"$tmp/t.$3"
     # shellcheck disable=SC2086
-    "$1" -std="$2" -pedantic -Wall -Wextra -Werror $flags -fsyntax-only "$tmp/t.$3" || {
-        echo "$4 does not compile with $1 -std=$2"
+    $1 -std="$2" -pedantic -Wall -Wextra -Werror $flags -c -o "$tmp/t.o" "$3" || {
+        echo "$4 cannot be used with $1 -std=$2"
         exit 1
     }
+    # A function whose name is mangled would not be found in the library.
+    if nm -u "$tmp/t.o" | grep '_Z.*kvmig'; then
+        echo "$4 declares the functions above for C++ only"
+        exit 1
+    fi
     count=$((count + 1))
 }
 
+each() { # c or cc, standards, file, header
+    if [ "$1" = c ]; then set -- "$2" "$3" "$4" "${CC:-cc}" gcc clang; else set -- "$2" "$3" "$4" "${CXX:-c++}" g++ clang++; fi
+    standards=$1 file=$2 header=$3
+    shift 3
+    for compiler in "$@"; do
+        command -v "${compiler%% *}" >/dev/null 2>&1 || continue
+        for std in $standards; do try "$compiler" "$std" "$file" "$header"; done
+    done
+}
+
+[ -z "${CC:-}" ] || command -v "${CC%% *}" >/dev/null || { echo "no compiler $CC"; exit 1; }
 for path in "$src"/include/kvmig/*.h; do
     header=$(basename "$path")
-    for std in c99 c11 c17; do try "${CC:-cc}" "$std" c "$header"; done
-    if command -v "${CXX:-c++}" >/dev/null 2>&1; then
-        for std in c++11 c++17; do try "${CXX:-c++}" "$std" cc "$header"; done
-    fi
+    for macro in $(sed -n 's/^#define \(KVMIG_[A-Z]*_OPTS_INIT\)\( .*\)\{0,1\}$/\1/p' "$path" | sort -u); do
+        use "$header" | grep -qw "$macro" || { echo "the test for $header does not use $macro"; exit 1; }
+    done
+    write_program "$header" "$tmp/t.c" '' ''
+    write_program "$header" "$tmp/t.cc" '' ''
+    each c 'c99 c11 c17' "$tmp/t.c" "$header"
+    each cc 'c++11 c++17' "$tmp/t.cc" "$header"
     case $header in
     kvmig.h | libvirt.h) ;;
     *)
@@ -34,4 +101,7 @@ for path in "$src"/include/kvmig/*.h; do
         ;;
     esac
 done
+# Some C++ programs put the includes of C libraries into extern "C" by habit.
+write_program kvmig.h "$tmp/t.cc" 'extern "C" {' '}'
+each cc 'c++11 c++17' "$tmp/t.cc" kvmig.h
 echo "$count compilations of headers alone"

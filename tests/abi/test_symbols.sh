@@ -14,6 +14,15 @@ sed -n 's/^ *\(kvmig_[a-z0-9_]*\);$/\1/p' "$src/src/libkvmig.map" | sort -u >"$t
 nm -D --defined-only "$build/.libs/libkvmig.so" | awk '$2 == "T" {sub(/@.*/, "", $3); print $3}' | grep '^kvmig_' | sort -u >"$tmp/library"
 nm -D --defined-only "$build/.libs/libkvmig.so" | awk '$2 ~ /[TDBRV]/ {sub(/@.*/, "", $3); print $3}' | grep -v '^kvmig_' >"$tmp/foreign" || true
 
+# Every public enum but the sets of flags has a function that names its values.
+for enum in $(sed -n 's/^enum \(kvmig_[a-z_]*\) {$/\1/p' "$src"/include/kvmig/*.h | grep -v '_flags$'); do
+    grep -qx "${enum}_name" "$tmp/headers" || { echo "enum $enum has no ${enum}_name()"; exit 1; }
+done
+# Every option struct has a function that initialises it.
+for opts in $(sed -n 's/^struct \(kvmig_[a-z_]*_opts\) {$/\1/p' "$src"/include/kvmig/*.h); do
+    grep -qx "${opts}_init" "$tmp/headers" || { echo "struct $opts has no ${opts}_init()"; exit 1; }
+done
+
 [ -s "$tmp/headers" ] || { echo "no function found in the headers"; exit 1; }
 diff -u "$tmp/headers" "$tmp/map" || { echo "headers (-) and src/libkvmig.map (+) differ"; exit 1; }
 diff -u "$tmp/map" "$tmp/library" || { echo "src/libkvmig.map (-) and the library (+) differ"; exit 1; }

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """What the library costs: `kvmig migrate` against `virsh migrate` on the same guest, the same hosts, in one run.
 
 Migrates a guest back and forth, the two tools in turn, and prints medians and their ratio: wall time, CPU time and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Fixtures of the migration tests: one lab for the whole run, guests per test.
 
 KVMIG_BUILD names the build folder whose `kvmig` is tried (default: build).

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The demo: a real guest moves between two real hosts while a client watches its service.
 
 Brings the lab up, starts a guest with a shared and a private disk that works (writes

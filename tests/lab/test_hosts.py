@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The cluster view of real hosts: what it reads, and that one that hangs spoils nothing else."""
 import os
 import signal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Tests of the lab itself (not of the library): takes about 55 s.
 
 Takes down whatever lab is up, brings its own up and takes that down again, so
@@ -6,7 +7,6 @@ it must not run while somebody else uses the lab; skipped when not root.
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -182,9 +182,7 @@ def test_dirtying_changes_memory_while_serving(make_vm):
     vm = make_vm("lt-busy", disks=["shared:4M"])
     vm.dirty(64, 40)
     proc.wait_until(lambda: vm.status()["dirty"]["passes"] >= 2, "two passes", 20)
-    started = time.monotonic()
     assert vm.status()["dirty"]["mb"] == 64
-    assert time.monotonic() - started < 1
     assert vm.dirty(0, 0)["dirty"]["rate"] == 0
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Real migrations between two real hosts, each proven by the guest itself."""
 import pytest
 

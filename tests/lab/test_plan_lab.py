@@ -1,5 +1,8 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The planner and the view against real hosts."""
 import pytest
+
+from migration import BLOCKED, Guest
 
 
 def codes(plan):
@@ -38,10 +41,23 @@ def test_target_is_chosen_when_none_is_named(lab, tool, make_vm):
 
 
 def test_local_block_device_that_only_looks_shared(lab, tool, make_vm):
+    """libvirt would migrate it, and the guest would go on without its data: see test_lab.py."""
     vm = make_vm("p-trap", disks=["localblk:16M"])
+    guest = Guest(lab, vm)
     code, plan = tool.json("plan", vm.name, "--target", "kvmig-b")
+    assert code == BLOCKED and plan["verdict"] == "BLOCKED", plan["findings"]
     found = codes(plan)
     assert "BLOCK_DEVICE_NOT_SHARED" in found or "SHARED_IDENTITY_UNPROVEN" in found, plan["findings"]
+    assert tool.start(vm, "b").finish()[0] == BLOCKED
+    guest.assert_rolled_back()
+
+
+def test_shared_block_device_moves_when_the_caller_says_that_it_is_shared(lab, tool, make_vm):
+    vm = make_vm("p-shared-block", disks=["sharedblk:16M"])
+    guest = Guest(lab, vm)
+    assert tool.json("plan", vm.name, "--target", "kvmig-b")[0] == BLOCKED
+    tool.migrate(vm, "b", "--shared", "/dev/kvmig")
+    guest.assert_moved("b")
 
 
 def test_missing_bridge_blocks(lab, tool, make_vm):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The README's example, compiled against an installed copy with pkg-config, migrates a real guest."""
 import os
 import subprocess

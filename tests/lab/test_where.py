@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The state resolver on real hosts: what it sees, what it allows, and that it acts only when told to."""
 from migration import Guest
 

@@ -11,13 +11,36 @@ complain() {
     bad=1
 }
 
+# Every file that is written in a language with comments says its licence before anything else but the line for the kernel:
+# MIT-0 for what people are to copy, the library's for the rest.
+licensed() { # in the checkout or the archive: not what is built or only data
+    find . -type d \( -name .git -o -name 'build*' -o -name m4 -o -name autom4te.cache -o -name '*.cache' -o -name fixtures -o -name corpus \
+        -o -name .libs -o -name .deps -o -name __pycache__ \) -prune -o -type f -print | sed 's,^\./,,' | sort | while read -r f; do
+        case ${f##*/} in
+        *.c | *.h | *.py | *.sh | *.inc | *.map | *.pc.in | *.dict | Makefile.am | configure.ac) echo "$f" ;;
+        *.* | configure | libtool) ;;
+        *) head -n 4 "$f" | sed -n '1 {/^#!/!q}; /temporary wrapper script/q; $p' | grep -q . && echo "$f" ;;
+        esac
+    done
+}
+for f in $(licensed); do
+    case $f in
+    examples/*) licence=MIT-0 ;;
+    *) licence=LGPL-2.1-or-later ;;
+    esac
+    awk -v want="SPDX-License-Identifier: $licence" 'NR == 1 && /^#!/ {next} {exit index($0, want) == 0}' "$f" ||
+        complain "$f: does not begin with SPDX-License-Identifier: $licence"
+done
+
 sources=$(find src include examples tests -name '*.c' -o -name '*.h' | sort)
 for f in $sources; do
-    head -n 1 "$f" | grep -q 'SPDX-License-Identifier: ' || complain "$f: no SPDX line"
     lines=$(wc -l <"$f")
     [ "$lines" -le 600 ] || complain "$f: $lines lines (600 at most)"
     awk -v f="$f" '/^\{/ {start = NR} /^\}/ {if (start && NR - start - 1 > 100) {print f ":" start ": a function of " NR - start - 1 " lines (100 at most)"; bad = 1} start = 0} END {exit bad}' "$f" || bad=1
 done
+
+# Examples show what a program of somebody else can do.
+grep -rn '#include "' examples | grep -v '#include "tool.h"' && complain "the lines above include what is not public"
 
 # Process-global manners (architecture.md, "Manners").
 grep -rnE '\b(virSetErrorFunc|virEventRegister[A-Za-z]*|xmlCleanupParser|curl_global_cleanup|json_c_set_serialization_double_format|signal|sigaction|exit|setlocale|chdir|umask)\(' src &&

@@ -137,7 +137,6 @@ static void host_close(struct kvmig__host_backend *backend)
 
 struct fake_question {
     struct fake_host *fake;
-    struct fake_task *task;
     kvmig__side_fn side_fn;
     kvmig__act_fn act_fn;
     int32_t action;
@@ -189,41 +188,31 @@ static void on_question(void *data)
     kvmig__error_free(error);
 }
 
-static void *ask(struct kvmig__host_backend *backend, struct fake_question what)
+static void ask(struct kvmig__host_backend *backend, struct fake_question what)
 {
     struct fake_host *fake = (struct fake_host *)backend;
     struct fake_question *question = kvmig__calloc(1, sizeof(*question));
 
     *question = what;
     question->fake = fake;
-    question->task = later(fake->world, on_question, question);
-    return question;
+    later(fake->world, on_question, question);
 }
 
-static void *host_read_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
-                            void *owner)
+static void host_read_side(struct kvmig__host_backend *backend, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
+                           void *owner)
 {
     assert_non_null(vm);
     assert_true(timeout_ms > 0);
     ((struct fake_host *)backend)->world->n_asked++;
-    return ask(backend, (struct fake_question){ .side_fn = fn, .owner = owner });
+    ask(backend, (struct fake_question){ .side_fn = fn, .owner = owner });
 }
 
-static void *host_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
-                      kvmig__act_fn fn, void *owner)
+static void host_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
+                     kvmig__act_fn fn, void *owner)
 {
     assert_non_null(vm);
     assert_true(timeout_ms > 0);
-    return ask(backend, (struct fake_question){ .act_fn = fn, .owner = owner, .action = action });
-}
-
-static void host_forget(struct kvmig__host_backend *backend, void *handle)
-{
-    struct fake_question *question = handle;
-
-    (void)backend;
-    cancel_task(&question->task);
-    free(question);
+    ask(backend, (struct fake_question){ .act_fn = fn, .owner = owner, .action = action });
 }
 
 /* ---- the driver ---- */
@@ -373,7 +362,6 @@ static const struct kvmig__host_backend_ops host_ops = {
     .close = host_close,
     .read_side = host_read_side,
     .act = host_act,
-    .forget = host_forget,
     .driver_new = host_driver_new,
 };
 

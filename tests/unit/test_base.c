@@ -216,6 +216,40 @@ static void options_without_a_size_are_refused(void **state)
     assert_int_equal(kvmig__opts_copy(&dst, sizeof(dst), &src, "call"), -EINVAL);
 }
 
+static void initialised_options_are_zero_but_for_their_size(void **state)
+{
+    struct {
+        struct test_opts opts;
+        int behind;
+    } here;
+    struct test_opts old;
+
+    (void)state;
+    memset(&here, 0xff, sizeof(here));
+    assert_int_equal(kvmig__opts_init(&here, sizeof(here.opts), "call"), 0);
+    assert_int_equal(here.opts.size, sizeof(here.opts));
+    assert_int_equal(here.opts.a, 0);
+    assert_int_equal(here.behind, -1);
+    memset(&old, 0xff, sizeof(old));
+    assert_int_equal(kvmig__opts_init(&old, sizeof(old.size), "call"), 0);
+    assert_int_equal(old.size, sizeof(old.size));
+    assert_int_equal(old.a, -1); /* a caller that knows less has less */
+}
+
+static void options_without_room_for_their_size_are_not_initialised(void **state)
+{
+    struct test_opts opts = { 7, 4, 5 };
+
+    (void)state;
+    assert_int_equal(kvmig__opts_init(&opts, sizeof(size_t) - 1, "some_call"), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "some_call");
+    assert_string_equal(kvmig_error_evidence(kvmig_error_last()), "size = 7");
+    assert_int_equal(opts.size, 7);
+    assert_int_equal(opts.a, 4);
+    assert_int_equal(kvmig__opts_init(NULL, sizeof(opts), "some_call"), -EINVAL);
+    assert_string_equal(kvmig_error_evidence(kvmig_error_last()), "");
+}
+
 /* ---- errors ---- */
 
 static void errors_say_what_where_why_and_how_to_mend(void **state)
@@ -438,6 +472,8 @@ int main(void)
         cmocka_unit_test(options_of_a_newer_caller_pass_if_the_rest_is_zero),
         cmocka_unit_test(unknown_options_are_refused_but_the_known_part_is_there),
         cmocka_unit_test(options_without_a_size_are_refused),
+        cmocka_unit_test(initialised_options_are_zero_but_for_their_size),
+        cmocka_unit_test(options_without_room_for_their_size_are_not_initialised),
         cmocka_unit_test(errors_say_what_where_why_and_how_to_mend),
         cmocka_unit_test(a_copied_message_is_no_format),
         cmocka_unit_test(accessors_of_no_error_are_empty),

@@ -50,11 +50,28 @@ static void bad_options_are_named_and_the_callback_is_freed(void **state)
     opts.n_shared_paths = 1;
     expect_refused(&opts, &view, -EINVAL, "shared_paths[0]");
     opts = test_view_opts(&view);
+    opts.reserved = 1;
+    expect_refused(&opts, &view, -EINVAL, "reserved");
+    opts = test_view_opts(&view);
     opts.size = 3;
     assert_int_equal(kvmig_cluster_open(view.context, &opts, &(struct kvmig_cluster *){ NULL }), -EINVAL);
 
     view.freed = 0;
     test_view_close(&view);
+}
+
+static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
+{
+    const struct kvmig_cluster_opts fresh = KVMIG_CLUSTER_OPTS_INIT;
+    struct kvmig_cluster_opts opts;
+
+    (void)state;
+    memset(&opts, 0xff, sizeof(opts));
+    assert_int_equal(kvmig_cluster_opts_init(&opts, sizeof(opts)), 0);
+    assert_memory_equal(&opts, &fresh, sizeof(opts));
+    assert_int_equal(kvmig_cluster_opts_init(&opts, sizeof(opts.size) - 1), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "kvmig_cluster_opts_init");
+    assert_int_equal(kvmig_cluster_opts_init(NULL, sizeof(opts)), -EINVAL);
 }
 
 static void options_of_a_newer_caller_are_refused(void **state)
@@ -404,6 +421,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_options_are_named_and_the_callback_is_freed),
+        cmocka_unit_test(options_are_initialised_at_run_time_as_by_the_macro),
         cmocka_unit_test(options_of_a_newer_caller_are_refused),
         cmocka_unit_test(null_handles_are_refused),
         cmocka_unit_test(a_view_without_hosts_is_synced_in_dispatch_only),

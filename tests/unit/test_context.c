@@ -83,6 +83,20 @@ static void count_log_free(void *data)
     log_frees++;
 }
 
+static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
+{
+    const struct kvmig_context_opts fresh = KVMIG_CONTEXT_OPTS_INIT;
+    struct kvmig_context_opts opts;
+
+    (void)state;
+    memset(&opts, 0xff, sizeof(opts));
+    assert_int_equal(kvmig_context_opts_init(&opts, sizeof(opts)), 0);
+    assert_memory_equal(&opts, &fresh, sizeof(opts));
+    assert_int_equal(kvmig_context_opts_init(&opts, sizeof(opts.size) - 1), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "kvmig_context_opts_init");
+    assert_int_equal(kvmig_context_opts_init(NULL, sizeof(opts)), -EINVAL);
+}
+
 static void bad_options_are_refused_and_their_callback_is_freed_once(void **state)
 {
     struct {
@@ -480,6 +494,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+        TEST(options_are_initialised_at_run_time_as_by_the_macro),
         TEST(bad_options_are_refused_and_their_callback_is_freed_once),
         TEST(calls_without_a_context_fail_or_do_nothing),
         TEST(deliveries_run_in_order_on_the_dispatching_thread),

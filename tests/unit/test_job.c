@@ -161,6 +161,15 @@ static void what_was_dropped_leaves_no_parameter_behind(void **state)
     kvmig__virt_call_clear(&call);
 }
 
+static void undefining_never_removes_firmware_or_tpm_state(void **state)
+{
+    (void)state;
+    assert_true(kvmig__virt_undefine_flags(9000000) & VIR_DOMAIN_UNDEFINE_KEEP_TPM);
+    assert_false(kvmig__virt_undefine_flags(8008000) & VIR_DOMAIN_UNDEFINE_KEEP_TPM);
+    assert_true(kvmig__virt_undefine_flags(8008000) & VIR_DOMAIN_UNDEFINE_KEEP_NVRAM);
+    assert_false(kvmig__virt_undefine_flags(9000000) & VIR_DOMAIN_UNDEFINE_NVRAM);
+}
+
 /* ---- volumes ---- */
 
 static void assert_volume(const struct kvmig__disk_plan *disk, const char *pool_type, const char *const *parts)
@@ -344,6 +353,7 @@ int main(void)
         cmocka_unit_test(only_copied_disks_are_listed),
         cmocka_unit_test(values_become_parameters_of_the_right_type),
         cmocka_unit_test(what_was_dropped_leaves_no_parameter_behind),
+        cmocka_unit_test(undefining_never_removes_firmware_or_tpm_state),
         cmocka_unit_test(a_volume_has_the_exact_size_and_format),
         cmocka_unit_test(an_overlay_names_its_backing_file_and_format),
         cmocka_unit_test(a_logical_volume_is_allocated_whole_and_has_no_format),

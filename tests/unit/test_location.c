@@ -130,6 +130,20 @@ static void unknown_place_is_null_in_json(void **state)
     close_all(&world, &answer);
 }
 
+static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
+{
+    const struct kvmig_locate_opts fresh = KVMIG_LOCATE_OPTS_INIT;
+    struct kvmig_locate_opts opts;
+
+    (void)state;
+    memset(&opts, 0xff, sizeof(opts));
+    assert_int_equal(kvmig_locate_opts_init(&opts, sizeof(opts)), 0);
+    assert_memory_equal(&opts, &fresh, sizeof(opts));
+    assert_int_equal(kvmig_locate_opts_init(&opts, sizeof(opts.size) - 1), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "kvmig_locate_opts_init");
+    assert_int_equal(kvmig_locate_opts_init(NULL, sizeof(opts)), -EINVAL);
+}
+
 static void bad_questions_are_refused_by_name_and_freed_once(void **state)
 {
     struct answer answer = { 0 };
@@ -338,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answer_says_where_and_why),
         cmocka_unit_test(unknown_place_is_null_in_json),
+        cmocka_unit_test(options_are_initialised_at_run_time_as_by_the_macro),
         cmocka_unit_test(bad_questions_are_refused_by_name_and_freed_once),
         cmocka_unit_test(action_that_is_not_allowed_is_refused_at_once),
         cmocka_unit_test(action_is_done_on_the_right_host_and_looked_at_again),

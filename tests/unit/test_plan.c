@@ -386,6 +386,15 @@ static void names_are_stable(void **state)
     assert_string_equal(kvmig_disk_method_name(KVMIG_DISK_COPY_INCREMENTAL), "copy-incremental");
     assert_string_equal(kvmig_disk_method_name(KVMIG_DISK_IMPOSSIBLE), "impossible");
     assert_null(kvmig_disk_method_name(0));
+    for (int32_t copy = KVMIG_COPY_AUTO; copy <= KVMIG_COPY_INCREMENTAL; copy++)
+        assert_non_null(kvmig_copy_name(copy));
+    assert_string_equal(kvmig_copy_name(KVMIG_COPY_INCREMENTAL), "incremental");
+    assert_null(kvmig_copy_name(-1));
+    assert_null(kvmig_copy_name(KVMIG_COPY_INCREMENTAL + 1));
+    assert_string_equal(kvmig_handover_name(KVMIG_HANDOVER_NORMAL), "normal");
+    assert_string_equal(kvmig_handover_name(KVMIG_HANDOVER_STRICT), "strict");
+    assert_null(kvmig_handover_name(-1));
+    assert_null(kvmig_handover_name(KVMIG_HANDOVER_STRICT + 1));
 }
 
 /* ---- JSON ---- */

@@ -279,6 +279,23 @@ static void a_block_device_of_unknown_identity_is_a_risk(void **state)
     assert_clean(scene_plan(&scene));
 }
 
+static void hosts_that_were_asked_and_cannot_tell_a_device_need_consent(void **state)
+{
+    (void)state;
+    scene_use_block_device(&scene);
+    alpha->block_devices_asked = true;
+    expect("SHARED_IDENTITY_UNPROVEN", WARN); /* of one host only files tell */
+    beta->block_devices_asked = true;
+    expect("SHARED_IDENTITY_UNPROVEN", BLOCKER);
+    assert_method(scene.plan, "vda", KVMIG_DISK_IMPOSSIBLE);
+    scene.request.flags |= KVMIG_PLAN_UNSAFE;
+    expect("SHARED_IDENTITY_UNPROVEN", WARN);
+    assert_method(scene.plan, "vda", KVMIG_DISK_SHARED);
+    scene.request.flags &= ~(uint64_t)KVMIG_PLAN_UNSAFE;
+    scene.request.copy = KVMIG_COPY_NONE;
+    assert_clean(scene_plan(&scene));
+}
+
 static void a_volume_group_is_as_shared_as_its_device(void **state)
 {
     (void)state;
@@ -556,6 +573,7 @@ int main(void)
         TEST(a_block_device_that_only_looks_shared_blocks),
         TEST(a_block_device_that_the_target_lacks_blocks),
         TEST(a_block_device_of_unknown_identity_is_a_risk),
+        TEST(hosts_that_were_asked_and_cannot_tell_a_device_need_consent),
         TEST(a_volume_group_is_as_shared_as_its_device),
         TEST(a_block_device_is_copied_into_a_pool_that_is_asked_for),
         TEST(a_named_block_device_is_overwritten_only_if_it_is_another),

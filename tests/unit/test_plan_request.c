@@ -56,9 +56,20 @@ static void unknown_flags_and_enums_are_refused(void **state)
     opts = valid_opts();
     opts.handover = 2;
     assert_refused(&opts, "handover");
-    opts = valid_opts();
-    opts.reserved = 1;
-    assert_refused(&opts, "reserved");
+}
+
+static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
+{
+    const struct kvmig_plan_opts fresh = KVMIG_PLAN_OPTS_INIT;
+    struct kvmig_plan_opts opts;
+
+    (void)state;
+    memset(&opts, 0xff, sizeof(opts));
+    assert_int_equal(kvmig_plan_opts_init(&opts, sizeof(opts)), 0);
+    assert_memory_equal(&opts, &fresh, sizeof(opts));
+    assert_int_equal(kvmig_plan_opts_init(&opts, sizeof(opts.size) - 1), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "kvmig_plan_opts_init");
+    assert_int_equal(kvmig_plan_opts_init(NULL, sizeof(opts)), -EINVAL);
 }
 
 static void lists_and_strings_must_hold_something(void **state)
@@ -370,6 +381,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_needs_a_vm),
         cmocka_unit_test(unknown_flags_and_enums_are_refused),
+        cmocka_unit_test(options_are_initialised_at_run_time_as_by_the_macro),
         cmocka_unit_test(lists_and_strings_must_hold_something),
         cmocka_unit_test(a_struct_of_the_future_is_refused_only_if_it_says_more),
         cmocka_unit_test(everything_is_copied),

@@ -161,6 +161,20 @@ static void guest_that_somebody_paused_meanwhile_is_left_so_and_told(void **stat
 
 /* ---- bad input ---- */
 
+static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
+{
+    const struct kvmig_session_opts fresh = KVMIG_SESSION_OPTS_INIT;
+    struct kvmig_session_opts opts;
+
+    (void)state;
+    memset(&opts, 0xff, sizeof(opts));
+    assert_int_equal(kvmig_session_opts_init(&opts, sizeof(opts)), 0);
+    assert_memory_equal(&opts, &fresh, sizeof(opts));
+    assert_int_equal(kvmig_session_opts_init(&opts, sizeof(opts.size) - 1), -EINVAL);
+    assert_string_equal(kvmig_error_where(kvmig_error_last()), "kvmig_session_opts_init");
+    assert_int_equal(kvmig_session_opts_init(NULL, sizeof(opts)), -EINVAL);
+}
+
 static void bad_options_are_refused_by_name_and_the_callback_is_freed_once(void **state)
 {
     struct kvmig_session_opts too_new[2] = { KVMIG_SESSION_OPTS_INIT, { .size = 1 } };
@@ -437,6 +451,7 @@ int main(void)
         cmocka_unit_test(session_that_plans_by_itself_tells_why_it_cannot),
         cmocka_unit_test(paused_guest_stays_paused_and_counts_as_moved),
         cmocka_unit_test(guest_that_somebody_paused_meanwhile_is_left_so_and_told),
+        cmocka_unit_test(options_are_initialised_at_run_time_as_by_the_macro),
         cmocka_unit_test(bad_options_are_refused_by_name_and_the_callback_is_freed_once),
         cmocka_unit_test(calls_without_a_session_are_refused),
         cmocka_unit_test(blocked_plan_is_refused_with_its_blocker),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Command line of the lab: reads arguments, calls lab.py, prints.
 
 Holds no logic of the lab itself. Exit codes: 0 done, 1 could not be done,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The guest's kernel and initramfs: fetched, built and kept in the cache.
 
 The kernel comes from Debian's cloud image package, which is downloaded and
@@ -20,11 +21,23 @@ SOURCES = ("guestd.c", "init")
 
 
 def _kernel_package():
-    for line in run(["apt-cache", "depends", META_PACKAGE]).stdout.splitlines():
+    done = run(["apt-cache", "depends", META_PACKAGE], check=False)
+    for line in done.stdout.splitlines():
         kind, _, name = line.strip().partition(": ")
         if kind == "Depends" and name.startswith("linux-image-"):
             return name
-    raise LabError(f"apt knows no {META_PACKAGE}; run apt-get update first")
+    return None
+
+
+def _download_kernel(work):
+    """Package lists may be missing, or older than what the mirror holds: then they are fetched, once."""
+    for fresh in (False, True):
+        if fresh:
+            run(["apt-get", "update", "-q"], timeout=300)
+        name = _kernel_package()
+        if name and run(["apt-get", "download", "-q", name], cwd=work, timeout=300, check=False).returncode == 0:
+            return
+    raise LabError(f"apt cannot download {META_PACKAGE}")
 
 
 def fetch_kernel(cache):
@@ -34,7 +47,7 @@ def fetch_kernel(cache):
         return target
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as work:
-        run(["apt-get", "download", "-q", _kernel_package()], cwd=work, timeout=300)
+        _download_kernel(work)
         package = next(Path(work).glob("linux-image-*.deb"))
         unpacked = Path(work) / "unpacked"
         run(["dpkg", "-x", package, unpacked], timeout=120)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Process 1 of a lab host: builds the host's own view of the machine.
 
 Started by hosts.py as `ip netns exec NS python3 hostinit.py CONFIG`; makes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """One lab host: its configuration files, its process 1 and its libvirtd.
 
 Does not create networks (net.py) or volumes (storage.py), and keeps no state

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """The lab as a whole: lock, state file, up, down, and access to its parts.
 
 Only one lab can be up on a machine (its namespaces have fixed names).

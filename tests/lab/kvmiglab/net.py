@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Network of the lab: namespaces, bridges, links, and faults on links.
 
 The controller namespace holds two bridges: `mgmt` (management and migration)

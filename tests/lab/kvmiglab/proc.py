@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Running commands, waiting for conditions, and finding and ending processes.
 
 A process belongs to the lab when its recorded pid still has the recorded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Names, addresses and folders of the lab, in one place.
 
 Does not touch the machine; only computes names.

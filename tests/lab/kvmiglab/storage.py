@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Disks of the lab: files in the two pools, block devices on loop devices.
 
 The kinds are listed in KINDS. Block devices appear only in the hosts' own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Certificates for encrypted migration between the hosts.
 
 One CA signs every host's certificate; mode `bad` gives a host the certificate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
 """Guests: their domain XML, their life in the lab, and talking to them.
 
 Does not migrate them: tests do that with virsh or the library. A guest's

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The binary layout of every public struct, as programs that are compiled already know it: where each member lies, how large
+ * the whole is, and that there is no hole, since bytes without a name are not zeroed by every initialiser. All of it is
+ * proven by the compiler, on x86-64 only, where the numbers hold; the program itself has nothing left to do. A member that
+ * is added goes to the end of its struct and gets a line here; of the others only the last, with the size, changes.
+ */
+#include <kvmig/kvmig.h>
+#include <stdio.h>
+
+#if defined(__x86_64__) && defined(__LP64__)
+
+#define END_OF(type, member) (offsetof(struct type, member) + sizeof(((struct type *)0)->member))
+
+#define FIRST(type, member) _Static_assert(offsetof(struct type, member) == 0, "struct " #type " begins with " #member)
+#define NEXT(type, before, member, offset)                                                                             \
+    _Static_assert(offsetof(struct type, member) == (offset), #member " of struct " #type " has moved");               \
+    _Static_assert(offsetof(struct type, member) == END_OF(type, before),                                              \
+                   "struct " #type " has something or nothing between " #before " and " #member)
+#define LAST(type, member, size)                                                                                       \
+    _Static_assert(sizeof(struct type) == (size), "struct " #type " has another size");                                \
+    _Static_assert(END_OF(type, member) == (size), "struct " #type " goes on after " #member)
+
+FIRST(kvmig_log_callback, fn);
+NEXT(kvmig_log_callback, fn, user_data, 8);
+NEXT(kvmig_log_callback, user_data, free, 16);
+LAST(kvmig_log_callback, free, 24);
+
+FIRST(kvmig_context_opts, size);
+NEXT(kvmig_context_opts, size, flags, 8);
+NEXT(kvmig_context_opts, flags, log_level, 12);
+NEXT(kvmig_context_opts, log_level, on_log, 16);
+LAST(kvmig_context_opts, on_log, 40);
+
+FIRST(kvmig_disk_progress, size);
+NEXT(kvmig_disk_progress, size, target, 8);
+NEXT(kvmig_disk_progress, target, total, 16);
+NEXT(kvmig_disk_progress, total, done, 24);
+LAST(kvmig_disk_progress, done, 32);
+
+FIRST(kvmig_progress, size);
+NEXT(kvmig_progress, size, elapsed_ms, 8);
+NEXT(kvmig_progress, elapsed_ms, memory_total, 16);
+NEXT(kvmig_progress, memory_total, memory_sent, 24);
+NEXT(kvmig_progress, memory_sent, memory_remaining, 32);
+NEXT(kvmig_progress, memory_remaining, pages_normal, 40);
+NEXT(kvmig_progress, pages_normal, pages_constant, 48);
+NEXT(kvmig_progress, pages_constant, page_size, 56);
+NEXT(kvmig_progress, page_size, disk_total, 64);
+NEXT(kvmig_progress, disk_total, disk_sent, 72);
+NEXT(kvmig_progress, disk_sent, disk_remaining, 80);
+NEXT(kvmig_progress, disk_remaining, dirty_bytes_per_s, 88);
+NEXT(kvmig_progress, dirty_bytes_per_s, bandwidth_bytes_per_s, 96);
+NEXT(kvmig_progress, bandwidth_bytes_per_s, expected_pause_ms, 104);
+NEXT(kvmig_progress, expected_pause_ms, iteration, 112);
+NEXT(kvmig_progress, iteration, eta_ms, 120);
+NEXT(kvmig_progress, eta_ms, eta_reason, 128);
+NEXT(kvmig_progress, eta_reason, throttle_percent, 132);
+NEXT(kvmig_progress, throttle_percent, at_iteration_boundary, 136);
+NEXT(kvmig_progress, at_iteration_boundary, n_disks, 140);
+NEXT(kvmig_progress, n_disks, disks, 144);
+LAST(kvmig_progress, disks, 152);
+
+FIRST(kvmig_event_callback, fn);
+NEXT(kvmig_event_callback, fn, user_data, 8);
+NEXT(kvmig_event_callback, user_data, free, 16);
+LAST(kvmig_event_callback, free, 24);
+
+FIRST(kvmig_cluster_opts, size);
+NEXT(kvmig_cluster_opts, size, libvirt_uris, 8);
+NEXT(kvmig_cluster_opts, libvirt_uris, n_libvirt_uris, 16);
+NEXT(kvmig_cluster_opts, n_libvirt_uris, shared_paths, 24);
+NEXT(kvmig_cluster_opts, shared_paths, n_shared_paths, 32);
+NEXT(kvmig_cluster_opts, n_shared_paths, refresh_ms, 40);
+NEXT(kvmig_cluster_opts, refresh_ms, call_timeout_ms, 44);
+NEXT(kvmig_cluster_opts, call_timeout_ms, max_migrations, 48);
+NEXT(kvmig_cluster_opts, max_migrations, max_outbound, 52);
+NEXT(kvmig_cluster_opts, max_outbound, max_inbound, 56);
+NEXT(kvmig_cluster_opts, max_inbound, reserved, 60);
+NEXT(kvmig_cluster_opts, reserved, on_event, 64);
+LAST(kvmig_cluster_opts, on_event, 88);
+
+FIRST(kvmig_plan_opts, size);
+NEXT(kvmig_plan_opts, size, vm, 8);
+NEXT(kvmig_plan_opts, vm, source, 16);
+NEXT(kvmig_plan_opts, source, target, 24);
+NEXT(kvmig_plan_opts, target, flags, 32);
+NEXT(kvmig_plan_opts, flags, copy, 40);
+NEXT(kvmig_plan_opts, copy, handover, 44);
+NEXT(kvmig_plan_opts, handover, copy_disks, 48);
+NEXT(kvmig_plan_opts, copy_disks, n_copy_disks, 56);
+NEXT(kvmig_plan_opts, n_copy_disks, target_pool, 64);
+NEXT(kvmig_plan_opts, target_pool, bandwidth_mib, 72);
+NEXT(kvmig_plan_opts, bandwidth_mib, postcopy_bandwidth_mib, 80);
+NEXT(kvmig_plan_opts, postcopy_bandwidth_mib, max_downtime_ms, 88);
+NEXT(kvmig_plan_opts, max_downtime_ms, parallel_connections, 96);
+NEXT(kvmig_plan_opts, parallel_connections, auto_converge_initial, 100);
+NEXT(kvmig_plan_opts, auto_converge_initial, auto_converge_increment, 104);
+NEXT(kvmig_plan_opts, auto_converge_increment, compression_level, 108);
+NEXT(kvmig_plan_opts, compression_level, compression, 112);
+NEXT(kvmig_plan_opts, compression, tls_destination, 120);
+NEXT(kvmig_plan_opts, tls_destination, target_uri, 128);
+NEXT(kvmig_plan_opts, target_uri, migrate_uri, 136);
+NEXT(kvmig_plan_opts, migrate_uri, target_name, 144);
+NEXT(kvmig_plan_opts, target_name, target_xml, 152);
+NEXT(kvmig_plan_opts, target_xml, persistent_xml, 160);
+LAST(kvmig_plan_opts, persistent_xml, 168);
+
+FIRST(kvmig_session_opts, size);
+NEXT(kvmig_session_opts, size, on_event, 8);
+NEXT(kvmig_session_opts, on_event, plan_opts, 32);
+NEXT(kvmig_session_opts, plan_opts, queue_timeout_ms, 40);
+NEXT(kvmig_session_opts, queue_timeout_ms, step_timeout_ms, 48);
+NEXT(kvmig_session_opts, step_timeout_ms, migrate_timeout_ms, 56);
+NEXT(kvmig_session_opts, migrate_timeout_ms, resolve_timeout_ms, 64);
+NEXT(kvmig_session_opts, resolve_timeout_ms, abort_timeout_ms, 72);
+NEXT(kvmig_session_opts, abort_timeout_ms, poll_ms, 80);
+NEXT(kvmig_session_opts, poll_ms, reserved, 84);
+LAST(kvmig_session_opts, reserved, 88);
+
+FIRST(kvmig_locate_opts, size);
+NEXT(kvmig_locate_opts, size, vm, 8);
+NEXT(kvmig_locate_opts, vm, source, 16);
+NEXT(kvmig_locate_opts, source, target, 24);
+NEXT(kvmig_locate_opts, target, timeout_ms, 32);
+LAST(kvmig_locate_opts, timeout_ms, 40);
+
+FIRST(kvmig_location_callback, fn);
+NEXT(kvmig_location_callback, fn, user_data, 8);
+NEXT(kvmig_location_callback, user_data, free, 16);
+LAST(kvmig_location_callback, free, 24);
+
+int main(void)
+{
+    puts("the layout of the public structs is as it was");
+    return 0;
+}
+
+#else
+
+int main(void)
+{
+    puts("the layout of the public structs is pinned for x86-64 only");
+    return 77; /* skipped */
+}
+
+#endif
