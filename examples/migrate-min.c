@@ -6,7 +6,12 @@
 static void on_event(const struct kvmig_event *event, void *phase)
 {
     if (kvmig_event_type(event) == KVMIG_EVENT_PHASE)
-        puts(kvmig_phase_name(*(int32_t *)phase = kvmig_event_phase(event)));
+        puts(kvmig_phase_name(kvmig_event_phase(event)));
+    if (kvmig_event_type(event) != KVMIG_EVENT_END)
+        return;
+    if (kvmig_event_error(event))
+        fprintf(stderr, "%s\n", kvmig_error_message(kvmig_event_error(event)));
+    *(int32_t *)phase = kvmig_event_phase(event);
 }
 
 static int32_t ended(void *phase)

@@ -44,9 +44,9 @@ enum kvmig_phase {
     KVMIG_PHASE_FINALIZING = 9, /**< the call succeeded: proves where the guest runs, and cleans up the source */
     KVMIG_PHASE_ROLLING_BACK = 10, /**< it failed or was cancelled: finds the guest, undoes what was created */
     KVMIG_PHASE_SUCCEEDED = 11, /**< terminal: the guest runs on the target */
-    KVMIG_PHASE_FAILED = 12, /**< terminal: the guest is where it was, everything created is undone */
+    KVMIG_PHASE_FAILED = 12, /**< terminal: the guest is where it was; the report names what was not undone */
     KVMIG_PHASE_CANCELLED = 13, /**< terminal: as FAILED, because the caller asked */
-    KVMIG_PHASE_INDETERMINATE = 14, /**< terminal: not known; the error names what must be checked */
+    KVMIG_PHASE_INDETERMINATE = 14, /**< terminal: not proven where it runs; the error names what to check */
 };
 
 /** How memory moves at this moment. Append-only. Since: 0.1.0 */

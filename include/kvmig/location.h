@@ -28,7 +28,7 @@ enum kvmig_location_verdict {
     KVMIG_LOCATION_POSTCOPY_FAILED = 9, /**< post-copy broke; both sides hold parts */
     KVMIG_LOCATION_SPLIT_BRAIN = 10, /**< runs on both sides */
     KVMIG_LOCATION_VM_LOST = 11, /**< on neither side */
-    KVMIG_LOCATION_UNDECIDED = 12, /**< a side cannot be asked; nothing may be started or destroyed */
+    KVMIG_LOCATION_UNDECIDED = 12, /**< a side cannot be asked, or what was read does not decide it; see the proof */
 };
 
 /** What may be done. Append-only. Since: 0.1.0 */
@@ -45,7 +45,7 @@ enum kvmig_location_action {
 /** Options of kvmig_cluster_locate(); zero is the default of every member. Append-only. Since: 0.1.0 */
 struct kvmig_locate_opts {
     size_t size; /**< set by KVMIG_LOCATE_OPTS_INIT */
-    const char *vm; /**< name or UUID; required */
+    const char *vm; /**< name or UUID (surer); required */
     const char *source; /**< host name or URI; required */
     const char *target; /**< host name or URI; required */
     uint64_t timeout_ms; /**< a host that takes longer counts as unreachable; 0 = 10 s */
@@ -78,7 +78,9 @@ struct kvmig_location_callback {
 
 /**
  * Asks both hosts, target first, then source, then target again (the state moves only from source to target), and
- * accepts only two equal answers of the target. callback is taken, also on failure.
+ * accepts only two equal answers of the target. A name is looked up on both hosts before, and stands for the UUID that it
+ * has there; if it is that of two different guests, the answer is KVMIG_LOCATION_UNDECIDED without actions, and its proof names
+ * both UUIDs. callback is taken, also on failure.
  * Threads: any. Errors: -EINVAL, -E2BIG, -KVMIG_ENOHOST. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_locate(struct kvmig_cluster *cluster, const struct kvmig_locate_opts *opts,
@@ -86,8 +88,9 @@ KVMIG_API int32_t kvmig_cluster_locate(struct kvmig_cluster *cluster, const stru
 
 /**
  * Does one of the allowed actions: asks again first, and acts only if the action is still allowed. The callback
- * gets the location after the action, or the error that prevented it. POSTCOPY_RECOVER takes a new migrate call, which is
- * the caller's. Threads: any. Errors: -KVMIG_EREFUSED (not allowed), -EINVAL, -ENOTSUP (POSTCOPY_RECOVER). Since: 0.1.0
+ * gets the location after the action, or the error that prevented it. It acts on the UUID that the location is about, and not
+ * on a domain that runs (DESTROY_*) or is not paused (RESUME_*) when it gets there. POSTCOPY_RECOVER takes a new migrate call,
+ * which is the caller's. Threads: any. Errors: -KVMIG_EREFUSED (not allowed), -EINVAL, -ENOTSUP (POSTCOPY_RECOVER). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_location_apply(const struct kvmig_location *location, int32_t action,
                                        struct kvmig_location_callback callback);

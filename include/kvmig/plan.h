@@ -43,7 +43,9 @@ enum kvmig_copy {
 /** How the guest is handed over. Append-only. Since: 0.1.0 */
 enum kvmig_handover {
     KVMIG_HANDOVER_NORMAL = 0, /**< libvirt starts the target; a lost reply at that moment could leave two copies */
-    KVMIG_HANDOVER_STRICT = 1, /**< the target comes up paused and is resumed once the source is proven stopped */
+    /** The target comes up paused and is resumed once the source is proven not to run the guest again: it is seen stopped,
+     *  or, if it cannot be asked any more, the migrate call reported success, after which nothing in libvirt resumes it. */
+    KVMIG_HANDOVER_STRICT = 1,
 };
 
 /** Switches of a migration. Append-only. Since: 0.1.0 */

@@ -362,12 +362,23 @@ const char *kvmig__domain_state_name(int32_t state)
 const char *kvmig__domain_reason_name(int32_t reason)
 {
     static const char *const names[] = {
-        [KVMIG__REASON_OTHER] = "other",         [KVMIG__REASON_USER] = "user",
-        [KVMIG__REASON_MIGRATION] = "migration", [KVMIG__REASON_MIGRATED] = "migrated",
-        [KVMIG__REASON_IOERROR] = "io-error",    [KVMIG__REASON_STARTING_UP] = "starting-up",
-        [KVMIG__REASON_POSTCOPY] = "postcopy",   [KVMIG__REASON_POSTCOPY_FAILED] = "postcopy-failed",
-        [KVMIG__REASON_API_ERROR] = "api-error", [KVMIG__REASON_MIGRATION_CANCELED] = "migration-canceled",
+        [KVMIG__REASON_OTHER] = "other",
+        [KVMIG__REASON_USER] = "user",
+        [KVMIG__REASON_MIGRATION] = "migration",
+        [KVMIG__REASON_MIGRATED] = "migrated",
+        [KVMIG__REASON_IOERROR] = "io-error",
+        [KVMIG__REASON_STARTING_UP] = "starting-up",
+        [KVMIG__REASON_POSTCOPY] = "postcopy",
+        [KVMIG__REASON_POSTCOPY_FAILED] = "postcopy-failed",
+        [KVMIG__REASON_API_ERROR] = "api-error",
+        [KVMIG__REASON_MIGRATION_CANCELED] = "migration-canceled",
         [KVMIG__REASON_CRASHED] = "crashed",
+        [KVMIG__REASON_UNPAUSED] = "unpaused",
+        [KVMIG__REASON_BOOTED] = "booted",
+        [KVMIG__REASON_FAILED] = "failed",
+        [KVMIG__REASON_SHUTDOWN] = "shutdown",
+        [KVMIG__REASON_DESTROYED] = "destroyed",
+        [KVMIG__REASON_UNSPECIFIED] = "unspecified",
     };
     return name_of(names, KVMIG__N_ELEMENTS(names), reason);
 }
@@ -394,6 +405,7 @@ void kvmig__side_clear(struct kvmig__side *side)
     if (!side)
         return;
     free(side->error);
+    free(side->uuid);
     memset(side, 0, sizeof(*side));
 }
 
@@ -401,4 +413,5 @@ void kvmig__side_copy(struct kvmig__side *dst, const struct kvmig__side *src)
 {
     *dst = *src;
     dst->error = kvmig__strdup(src->error);
+    dst->uuid = kvmig__strdup(src->uuid);
 }

@@ -167,7 +167,13 @@ enum kvmig__domain_reason { /* reasons that matter to a migration */
                             KVMIG__REASON_POSTCOPY_FAILED,
                             KVMIG__REASON_API_ERROR,
                             KVMIG__REASON_MIGRATION_CANCELED,
-                            KVMIG__REASON_CRASHED
+                            KVMIG__REASON_CRASHED,
+                            KVMIG__REASON_UNPAUSED, /* running: resumed by somebody's call */
+                            KVMIG__REASON_BOOTED, /* running: started afresh */
+                            KVMIG__REASON_FAILED, /* shut off: it could not be started */
+                            KVMIG__REASON_SHUTDOWN, /* shut off: the guest powered itself off */
+                            KVMIG__REASON_DESTROYED, /* shut off: somebody's call ended it */
+                            KVMIG__REASON_UNSPECIFIED /* libvirt knows of none: shut off since before its daemon started */
 };
 struct kvmig__domain {
     char *name, *uuid;
@@ -292,6 +298,7 @@ struct kvmig__side {
     bool job_active; /* a migration job, in or out, is active */
     bool job_assumed; /* the job could not be asked without waiting; job_active is true to be on the safe side */
     char *error; /* why it is not reachable */
+    char *uuid; /* of the domain; NULL if there is none, or it could not be asked */
 };
 void kvmig__side_clear(struct kvmig__side *side);
 void kvmig__side_copy(struct kvmig__side *dst, const struct kvmig__side *src);

@@ -62,11 +62,7 @@ struct kvmig_error *kvmig__driver_job_error(struct kvmig__end *end, struct kvmig
 
 struct kvmig_error *kvmig__driver_act(struct kvmig__driver_job *job, int32_t action)
 {
-    struct kvmig_error *error = NULL;
-    virConnectPtr conn = kvmig__link_open(job->link, &error);
-    if (!conn || kvmig__link_is_given_up(job->link, &error))
-        return error;
-    return kvmig__virt_act(conn, job->link->host, job->plan->uuid, action);
+    return kvmig__virt_act(job->link, job->plan->uuid, action);
 }
 
 /* ---- what steps share ---- */
@@ -249,6 +245,18 @@ void kvmig__creation_record_unref(struct kvmig__creation_record *record)
         free(record);
 }
 
+struct kvmig__call_record *kvmig__call_record_ref(struct kvmig__call_record *record)
+{
+    record->refs++;
+    return record;
+}
+
+void kvmig__call_record_unref(struct kvmig__call_record *record)
+{
+    if (record && --record->refs == 0)
+        free(record);
+}
+
 static void free_volumes(struct kvmig__virt_driver *d)
 {
     for (size_t i = 0; i < d->volumes.n; i++) {
@@ -267,10 +275,12 @@ static void driver_free(struct kvmig__driver *driver)
     struct kvmig__virt_driver *d = (struct kvmig__virt_driver *)driver;
     abandon_step(d);
     kvmig__virt_watch_clear(d);
+    free(d->watch.tunings.v);
     kvmig__end_close(&d->migrate);
     kvmig__end_close(&d->source);
     kvmig__end_close(&d->target);
     free_volumes(d);
+    kvmig__call_record_unref(d->call_record);
     kvmig__side_clear(&d->source_side);
     kvmig__side_clear(&d->target_side);
     kvmig__side_clear(&d->target_again);

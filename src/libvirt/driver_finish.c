@@ -43,6 +43,7 @@ struct stop_job {
     struct kvmig__driver_job job;
     bool call_ok; /* libvirt said that the target holds the guest */
     int64_t deadline_ms;
+    bool seen_stopped;
 };
 
 static bool is_dead_copy(const struct kvmig__side *side)
@@ -65,14 +66,16 @@ static bool has_stopped(struct stop_job *stop, const struct kvmig__side *side, b
 {
     if (!side->reachable)
         return stop->call_ok;
-    if (side->state == KVMIG__STATE_ABSENT || side->state == KVMIG__STATE_SHUTOFF)
+    stop->seen_stopped = side->state == KVMIG__STATE_ABSENT || side->state == KVMIG__STATE_SHUTOFF;
+    if (stop->seen_stopped)
         return true;
     if (!is_dead_copy(side))
         return false;
     if (side->job_active)
         return last_look && stop->call_ok;
     stop->job.error = kvmig__driver_act(&stop->job, KVMIG_ACTION_DESTROY_SOURCE);
-    if (!stop->job.error)
+    stop->seen_stopped = !stop->job.error;
+    if (stop->seen_stopped)
         return true;
     if (!stop->call_ok)
         return false;
@@ -109,8 +112,7 @@ static void stop_run(void *payload)
 
 struct take_job {
     struct kvmig__driver_job job;
-    bool resume; /* strict hand-over */
-    bool may_be_paused; /* a user paused the guest before */
+    bool resume; /* strict hand-over, and nobody paused the guest meanwhile */
     int64_t resumed_ms; /* 0 = it was not paused */
     struct figures figures;
     bool persistent;
@@ -125,10 +127,11 @@ static void take_free(void *payload)
     free(take);
 }
 
-static struct kvmig_error *not_running(const struct take_job *take, struct kvmig_error *cause)
+/* Takes cause; NULL = what was seen is all. */
+static struct kvmig_error *not_running(const char *target, struct kvmig_error *cause)
 {
     struct kvmig_error *error = kvmig__error_new(
-        KVMIG_EUNKNOWN, take->job.link->host, cause ? kvmig_error_message(cause) : NULL,
+        KVMIG_EUNKNOWN, target, cause ? kvmig_error_message(cause) : NULL,
         "look at the VM on the target; it holds the complete guest, so resume it there once its cause is mended",
         "the guest is on the target, but is not proven to run there");
     kvmig__error_free(cause);
@@ -137,22 +140,24 @@ static struct kvmig_error *not_running(const struct take_job *take, struct kvmig
 
 static struct kvmig_error *resume_and_verify(struct take_job *take, virDomainPtr domain)
 {
+    const char *host = take->job.link->host;
     int state = 0;
     int reason = 0;
     if (virDomainGetState(domain, &state, &reason, 0) < 0)
-        return not_running(take, kvmig__link_error(take->job.link, "virDomainGetState", NULL));
+        return not_running(host, kvmig__link_error(take->job.link, "virDomainGetState", NULL));
     if (take->resume && state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_USER) {
         struct kvmig_error *error = kvmig__driver_act(&take->job, KVMIG_ACTION_RESUME_TARGET);
         if (error)
-            return not_running(take, error);
+            return not_running(host, error);
         take->resumed_ms = kvmig__now_ms();
         if (virDomainGetState(domain, &state, &reason, 0) < 0)
-            return not_running(take, kvmig__link_error(take->job.link, "virDomainGetState", NULL));
+            return not_running(host, kvmig__link_error(take->job.link, "virDomainGetState", NULL));
     }
+    /* Paused by anything but a person, for example by an I/O error, it may be a guest that will not run here. */
     if (state == VIR_DOMAIN_RUNNING || state == VIR_DOMAIN_PMSUSPENDED ||
-        (state == VIR_DOMAIN_PAUSED && (take->may_be_paused || !take->resume)))
+        (state == VIR_DOMAIN_PAUSED && reason == VIR_DOMAIN_PAUSED_USER && !take->resume))
         return NULL;
-    return not_running(take, NULL);
+    return not_running(host, NULL);
 }
 
 /* libvirt moves the guest first and defines it then, which may fail by itself. */
@@ -180,7 +185,7 @@ static void take_run(void *payload)
     struct take_job *take = payload;
     virDomainPtr domain = kvmig__link_domain(take->job.link, take->job.plan->uuid, &take->job.error);
     if (!domain) {
-        take->job.error = not_running(take, take->job.error);
+        take->job.error = not_running(take->job.link->host, take->job.error);
         return;
     }
     take->job.error = resume_and_verify(take, domain);
@@ -276,8 +281,6 @@ static void report_figures(struct kvmig__virt_driver *d, const struct clean_job 
     struct kvmig__report *report = kvmig__virt_report(d);
     if (clean)
         take_figures(d, &clean->figures);
-    if (d->watch.n_disks > 0)
-        report->disk_sent = report->disk_total; /* the last poll was before the end of the copy */
     if (d->watch.postcopy_begun && !d->figures_known)
         report->postcopy_used = true; /* of pre-copy the target would know the figures */
 }
@@ -333,10 +336,14 @@ static void take_done(void *owner, void *payload, int32_t status)
         report->handover_wait_ms = (uint64_t)(take->resumed_ms - report->call_ended_ms);
     }
     if (error) {
-        kvmig__driver_step_fail(d, error);
+        kvmig__driver_step_fail(d, take ? error : not_running(d->plan->target, error));
         kvmig__driver_step_end(d);
         return;
     }
+    if (d->watch.user_paused && (d->features & KVMIG__FEATURE_STRICT))
+        kvmig__virt_remark(d, "TARGET_LEFT_PAUSED", KVMIG_SEVERITY_WARN, d->plan->target, "resume it if it is wanted",
+                           "somebody paused the VM on host %s during the migration; it is left paused on host %s",
+                           d->plan->source, d->plan->target);
     d->figures_known = take->figures.completed;
     take_figures(d, &take->figures);
     if (take->persistent)
@@ -357,19 +364,21 @@ static const struct kvmig__job_type take_type = { "take over on the target", tak
 static void take_over(struct kvmig__virt_driver *d)
 {
     struct take_job *take = kvmig__driver_job_new(d, &d->target, sizeof(*take));
-    take->resume = d->features & KVMIG__FEATURE_STRICT;
-    take->may_be_paused = d->guest_paused;
+    take->resume = (d->features & KVMIG__FEATURE_STRICT) && !d->watch.user_paused;
     kvmig__lane_submit(d->target.lane, &take_type, d, take, kvmig__virt_time_left(d, d->limits.step_ms));
 }
 
 static void stop_done(void *owner, void *payload, int32_t status)
 {
     struct kvmig__virt_driver *d = owner;
+    const struct stop_job *stop = payload;
+    bool seen_stopped = stop && stop->seen_stopped;
     struct kvmig_error *error =
         kvmig__driver_job_error(&d->source, payload, status, "prove that the source has stopped");
     /* A source that fell silent is like one that cannot be reached: then the call's success is proof enough. */
     if (!error || (!payload && d->call_ok)) {
         kvmig__error_free(error);
+        kvmig__session_handover_proof(d->session, seen_stopped);
         take_over(d);
         return;
     }

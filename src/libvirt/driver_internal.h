@@ -58,7 +58,21 @@ struct kvmig__virt_volume {
     size_t report_index; /* in report->created */
 };
 
-/* ---- the migrate call ---- */
+/* ---- the migrate call ----
+ * Whether the call came back; shared with its job, which may do so long after it was given up. As long as it is out, libvirt
+ * may still begin to carry it out. */
+struct kvmig__call_record {
+    _Atomic uint32_t refs;
+    _Atomic bool returned;
+};
+struct kvmig__call_record *kvmig__call_record_ref(struct kvmig__call_record *record);
+void kvmig__call_record_unref(struct kvmig__call_record *record);
+
+struct kvmig__tuning_request {
+    enum kvmig__tuning what;
+    uint64_t value;
+};
+
 struct kvmig__virt_watch {
     bool preparing; /* MIGRATE has begun, the call is not made yet */
     bool running; /* the call is out */
@@ -70,14 +84,22 @@ struct kvmig__virt_watch {
     int64_t poll_sent_ms, answered_ms;
     int64_t told_ms; /* the last progress */
     bool silence_said;
+    bool probing; /* the host has been silent for long: it is dialled afresh */
     uint32_t lost_polls; /* in a row: given up with their lane */
     uint64_t iteration; /* of the last sample */
     bool sampled;
+    bool disks_settled; /* their last figures, from the memory phase, are known */
+    bool user_paused; /* somebody paused the guest on the source while the call ran */
     struct kvmig__job_sample sample; /* the last one that had figures */
     struct kvmig_disk_progress *disks; /* per copied disk */
     size_t n_disks;
     bool postcopy_asked; /* by us, after the first round */
     bool postcopy_begun; /* libvirt accepted the switch */
+
+    struct {
+        struct kvmig__tuning_request *v;
+        size_t n;
+    } tunings; /* on the lane, in this order */
 
     bool aborting;
     bool abort_sent; /* an abort is out */
@@ -122,6 +144,10 @@ struct kvmig__virt_driver {
     struct kvmig__virt_watch watch;
     bool call_begun; /* a migrate call was made: the target may hold a copy of ours */
     bool call_ok; /* it returned success */
+    unsigned int call_flags; /* virDomainMigrateFlags */
+    bool target_conflict; /* it failed because the target has a domain of somebody else */
+    struct kvmig__call_record *call_record; /* NULL = no call was made */
+    int64_t call_until_ms; /* migrate_ms after the step began */
     bool limits_changed;
 
     /* FINISH */
@@ -132,6 +158,7 @@ struct kvmig__virt_driver {
     struct kvmig__timer retry_timer;
     int64_t retry_ms;
     uint32_t reading; /* which one of the round: the target, the source, the target again */
+    bool abort_wanted; /* while it locates: our job is to be aborted wherever a round finds it */
     struct kvmig__side source_side, target_side, target_again; /* as read last */
 };
 
@@ -170,8 +197,11 @@ void kvmig__virt_prepare_abandon(struct kvmig__virt_driver *d); /* driver_prepar
 void kvmig__virt_migrate_abandon(struct kvmig__virt_driver *d); /* driver_migrate.c */
 
 /* ---- around the call ---- */
-/* driver_migrate.c: an abort got no answer in time: gives the call, or what comes before it, up and says so. */
-void kvmig__virt_call_hung(struct kvmig__virt_driver *d);
+/* driver_migrate.c: an abort got no answer in time, or the source none at all: gives the call, or what comes before it, up
+ * and says so. why is a whole sentence without its end. */
+void kvmig__virt_call_hung(struct kvmig__virt_driver *d, const char *why);
+/* A call was made and has not come back; nothing that the hosts show proves that it will not be carried out yet. */
+bool kvmig__virt_call_is_out(const struct kvmig__virt_driver *d);
 /* driver_watch.c */
 void kvmig__virt_watch_init(struct kvmig__virt_driver *d);
 void kvmig__virt_watch_start(struct kvmig__virt_driver *d);
@@ -186,6 +216,8 @@ void kvmig__virt_control_stop(struct kvmig__virt_driver *d);
 /* The control lane of the source hangs while the call runs: replaced, and what was out on it is sent again. */
 void kvmig__virt_control_lost(struct kvmig__virt_driver *d);
 void kvmig__virt_abort(struct kvmig__virt_driver *d);
+/* Aborts a job of ours that outlived its call. */
+void kvmig__virt_abort_orphan(struct kvmig__virt_driver *d);
 void kvmig__virt_tune(struct kvmig__virt_driver *d, enum kvmig__tuning what, uint64_t value);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Where is the guest? The target is read, then the source, then the target again (the state moves only from source to
- * target), until the resolver decides or the step's time is over. Whatever broke before is dialled again: a daemon that
+ * target), until the resolver decides or the step's time is over; a migration of ours that still runs there has until the
+ * migrate call's own deadline, and may be aborted. Whatever broke before is dialled again: a daemon that
  * comes back in time is heard. State and job are asked for one after the other, because the state never waits and is
  * worth having alone. Only reads.
  *
@@ -144,15 +145,45 @@ static struct kvmig__resolution resolve(struct kvmig__virt_driver *d)
     return resolution;
 }
 
+/* A call that was given up may lie in the daemon's queue: until it comes back a source that has the guest may lose it yet. */
+static struct kvmig__resolution doubt(struct kvmig__resolution resolution)
+{
+    if (resolution.side > 0)
+        return resolution;
+    return (struct kvmig__resolution){
+        .verdict = KVMIG_LOCATION_UNDECIDED,
+        .actions = { KVMIG_ACTION_WAIT },
+        .proof = "the migrate call was given up and has not come back: the source may still carry it out",
+    };
+}
+
+static bool our_job_is_active(const struct kvmig__virt_driver *d)
+{
+    return d->call_begun && d->source_side.reachable && d->source_side.job_active && !d->source_side.job_assumed;
+}
+
+/* A migration that goes on without us (the connection broke, not the job) has as long as one that we watch. */
+static bool is_over(const struct kvmig__virt_driver *d)
+{
+    int64_t now_ms = kvmig__now_ms();
+    return now_ms >= d->deadline_ms && !(our_job_is_active(d) && now_ms < d->call_until_ms);
+}
+
 static void judge(struct kvmig__virt_driver *d)
 {
     struct kvmig__resolution resolution = resolve(d);
-    if (resolution.decided || kvmig__now_ms() >= d->deadline_ms) {
+    if (resolution.decided && kvmig__virt_call_is_out(d))
+        resolution = doubt(resolution);
+    if (resolution.decided || is_over(d)) {
         d->step = -1;
+        d->abort_wanted = false;
         kvmig__session_located(d->session, &resolution, &d->source_side, &d->target_again);
         return;
     }
-    kvmig__timer_arm_in(&d->retry_timer, kvmig__virt_time_left(d, d->retry_ms));
+    if (d->abort_wanted && our_job_is_active(d))
+        kvmig__virt_abort_orphan(d);
+    int64_t wait_ms = d->deadline_ms - kvmig__now_ms();
+    kvmig__timer_arm_in(&d->retry_timer, wait_ms > 0 && wait_ms < d->retry_ms ? wait_ms : d->retry_ms);
     d->retry_ms = d->retry_ms * 2 > LAST_RETRY_MS ? LAST_RETRY_MS : d->retry_ms * 2;
 }
 
@@ -162,6 +193,11 @@ static void read_next(struct kvmig__virt_driver *d)
         !d->target_side.reachable) { /* silent just now: asking again would only cost time */
         kvmig__side_clear(&d->target_again);
         kvmig__side_copy(&d->target_again, &d->target_side);
+        d->reading++;
+    }
+    while (d->reading <= LAST_READING && kvmig__end_is_jammed(reading_of(d).end)) {
+        kvmig__side_clear(reading_of(d).side);
+        kvmig__str_set(&reading_of(d).side->error, "earlier questions to the host hang; waiting for one to return");
         d->reading++;
     }
     if (d->reading > LAST_READING) {
@@ -188,5 +224,6 @@ void kvmig__virt_locate_init(struct kvmig__virt_driver *d)
 void kvmig__virt_locate_begin(struct kvmig__virt_driver *d)
 {
     d->retry_ms = FIRST_RETRY_MS;
+    d->abort_wanted = false;
     round_due(d);
 }

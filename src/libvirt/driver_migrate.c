@@ -9,6 +9,7 @@
  *
  * run and free functions run on lanes and see only their payload; the rest runs in dispatch.
  */
+#include "libvirt/classify.h"
 #include "libvirt/driver_internal.h"
 
 #include <errno.h>
@@ -44,28 +45,53 @@ static bool any_path_differs(const struct kvmig_plan *plan)
     return false;
 }
 
-/* The domain's XML with the target's disk paths. Owned; NULL with an error in the job. */
-static char *moved_xml(struct ready_job *ready, virDomainPtr domain, unsigned int flags)
+/* Whether that XML has the disk on the path that the guest uses. The persistent definition may lack a disk that was plugged
+ * in since, or have another medium: then there is nothing of ours to change in it. */
+static bool has_disk(const struct kvmig__domain *domain, const struct kvmig__disk_plan *disk)
+{
+    for (size_t i = 0; i < domain->disks.n; i++) {
+        if (kvmig__str_eq(domain->disks.v[i].target, disk->target))
+            return kvmig__str_eq(domain->disks.v[i].source.path, disk->source_path);
+    }
+    return false;
+}
+
+/* Changes the paths of disks in xml; with only_same none but those that it has like the running guest. */
+static int32_t move_disks(const struct ready_job *ready, const char *xml, bool only_same, char **out)
 {
     const struct kvmig_plan *plan = ready->job.plan;
+    struct kvmig__domain domain = { .name = NULL };
+    if (only_same) {
+        int32_t status = kvmig__xml_domain(xml, ready->job.link->host, &domain);
+        if (status < 0)
+            return status;
+    }
     const char **targets = kvmig__calloc(plan->disks.n + 1, sizeof(*targets));
     const char **paths = kvmig__calloc(plan->disks.n + 1, sizeof(*paths));
-    char *moved = NULL;
     size_t n = 0;
     for (size_t i = 0; i < plan->disks.n; i++) {
-        if (!path_differs(&plan->disks.v[i]))
+        if (!path_differs(&plan->disks.v[i]) || (only_same && !has_disk(&domain, &plan->disks.v[i])))
             continue;
         targets[n] = plan->disks.v[i].target;
         paths[n++] = plan->disks.v[i].target_path;
     }
+    int32_t status = kvmig__xml_retarget_disks(xml, ready->job.link->host, targets, paths, n, out);
+    kvmig__domain_clear(&domain);
+    free(targets);
+    free(paths);
+    return status;
+}
+
+/* The domain's XML with the target's disk paths. Owned; NULL with an error in the job. */
+static char *moved_xml(struct ready_job *ready, virDomainPtr domain, unsigned int flags)
+{
+    char *moved = NULL;
     char *xml = virDomainGetXMLDesc(domain, flags);
     if (!xml)
         ready->job.error = kvmig__link_error(ready->job.link, "virDomainGetXMLDesc", NULL);
-    else if (kvmig__xml_retarget_disks(xml, ready->job.link->host, targets, paths, n, &moved) < 0)
+    else if (move_disks(ready, xml, flags & VIR_DOMAIN_XML_INACTIVE, &moved) < 0)
         ready->job.error = kvmig__error_copy(kvmig_error_last());
     free(xml);
-    free(targets);
-    free(paths);
     return moved;
 }
 
@@ -148,6 +174,8 @@ struct call_job {
     struct kvmig__driver_job job;
     struct kvmig__virt_call call;
     char *uri; /* how the source dials the target; NULL = managed */
+    struct kvmig__call_record *record;
+    int32_t cause; /* enum kvmig__virt_cause, if it failed */
     int64_t started_ms, ended_ms; /* CLOCK_MONOTONIC */
 };
 
@@ -156,6 +184,9 @@ static void call_free(void *payload)
     struct call_job *call = payload;
     kvmig__driver_job_clear(&call->job);
     kvmig__virt_call_clear(&call->call);
+    if (call->record)
+        call->record->returned = true; /* also if it was withdrawn before it ran */
+    kvmig__call_record_unref(call->record);
     free(call->uri);
     free(call);
 }
@@ -165,7 +196,7 @@ static struct kvmig_error *call_peer_to_peer(struct call_job *call, virDomainPtr
     const struct kvmig__virt_call *c = &call->call;
     if (virDomainMigrateToURI3(domain, call->uri, c->params, (unsigned int)c->n_params, c->flags) == 0)
         return NULL;
-    return kvmig__link_error(call->job.link, "virDomainMigrateToURI3", NULL);
+    return kvmig__link_error(call->job.link, "virDomainMigrateToURI3", &call->cause);
 }
 
 static struct kvmig_error *call_managed(struct call_job *call, virDomainPtr domain, virConnectPtr target)
@@ -173,14 +204,13 @@ static struct kvmig_error *call_managed(struct call_job *call, virDomainPtr doma
     const struct kvmig__virt_call *c = &call->call;
     virDomainPtr moved = virDomainMigrate3(domain, target, c->params, (unsigned int)c->n_params, c->flags);
     if (!moved)
-        return kvmig__link_error(call->job.link, "virDomainMigrate3", NULL);
+        return kvmig__link_error(call->job.link, "virDomainMigrate3", &call->cause);
     virDomainFree(moved);
     return NULL;
 }
 
-static void call_run(void *payload)
+static void make_call_on_lane(struct call_job *call)
 {
-    struct call_job *call = payload;
     virConnectPtr target = NULL;
     virDomainPtr domain = kvmig__link_domain(call->job.link, call->job.plan->uuid, &call->job.error);
     if (!domain)
@@ -195,10 +225,21 @@ static void call_run(void *payload)
     virDomainFree(domain);
 }
 
+static void call_run(void *payload)
+{
+    struct call_job *call = payload;
+    make_call_on_lane(call);
+    call->record->returned = true;
+}
+
 /* ---- in dispatch ---- */
 
 static void stop_watching(struct kvmig__virt_driver *d)
 {
+    if (d->watch.abort_sent || d->watch.tunings.n > 0 || d->watch.probing)
+        kvmig__end_renew(&d->source); /* what was meant for this call must not meet the next job */
+    d->watch.abort_sent = d->watch.probing = d->watch.polling = false;
+    d->watch.tunings.n = 0;
     d->watch.preparing = d->watch.running = false;
     kvmig__virt_watch_stop(d);
     kvmig__virt_control_stop(d);
@@ -226,7 +267,12 @@ static struct kvmig_error *cancelled_early(const struct kvmig__virt_driver *d)
     return kvmig__error_new(ECANCELED, d->plan->vm, NULL, NULL, "cancelled before the migrate call was made");
 }
 
-void kvmig__virt_call_hung(struct kvmig__virt_driver *d)
+bool kvmig__virt_call_is_out(const struct kvmig__virt_driver *d)
+{
+    return d->call_record && !d->call_record->returned;
+}
+
+void kvmig__virt_call_hung(struct kvmig__virt_driver *d, const char *why)
 {
     struct kvmig__report *report = kvmig__virt_report(d);
     if (d->watch.preparing) {
@@ -236,13 +282,12 @@ void kvmig__virt_call_hung(struct kvmig__virt_driver *d)
     }
     report->call_ended_ms = kvmig__now_ms();
     kvmig__end_renew(&d->migrate);
-    end_call(
-        d,
-        kvmig__error_new(ETIMEDOUT, d->plan->source, NULL,
-                         "look at both hosts: the daemon or QEMU of one of them hangs, or the link between them is "
-                         "cut",
-                         "the migrate call did not return after it was aborted, and was given up"),
-        true);
+    end_call(d,
+             kvmig__error_new(ETIMEDOUT, d->plan->source, NULL,
+                              "look at both hosts: the daemon or QEMU of one of them hangs, or a link to them or "
+                              "between them is cut",
+                              "%s, and was given up", why),
+             true);
 }
 
 static void call_done(void *owner, void *payload, int32_t status)
@@ -256,6 +301,7 @@ static void call_done(void *owner, void *payload, int32_t status)
         report->call_ended_ms = call->ended_ms;
     }
     d->call_ok = !error;
+    d->target_conflict = call && call->cause == KVMIG__CAUSE_TARGET_CONFLICT;
     end_call(d, error, false);
 }
 
@@ -271,6 +317,11 @@ static void make_call(struct kvmig__virt_driver *d, struct call_job *call)
     report->flags = kvmig__virt_flag_names(call->call.flags);
     kvmig__str_set(&report->domain_job, managed ? "managed" : "peer2peer");
     report->call_started_ms = kvmig__now_ms();
+    kvmig__call_record_unref(d->call_record);
+    d->call_record = kvmig__calloc(1, sizeof(*d->call_record));
+    d->call_record->refs = 1;
+    call->record = kvmig__call_record_ref(d->call_record);
+    d->call_flags = call->call.flags;
     d->call_begun = true;
     d->watch.preparing = false;
     d->watch.running = true;
@@ -284,7 +335,6 @@ static void ready_done(void *owner, void *payload, int32_t status)
     struct kvmig__virt_driver *d = owner;
     struct ready_job *ready = payload;
     struct kvmig_error *error = kvmig__driver_job_error(&d->source, payload, status, "prepare the VM for the call");
-    d->limits_changed = d->plan->request.max_downtime_ms != 0 || d->plan->request.bandwidth_mib != 0;
     if (!error && d->watch.aborting)
         error = cancelled_early(d);
     if (error) {
@@ -304,7 +354,10 @@ static const struct kvmig__job_type ready_type = { "prepare the call", ready_run
 
 void kvmig__virt_migrate_begin(struct kvmig__virt_driver *d)
 {
+    d->call_until_ms = d->deadline_ms;
     d->watch.preparing = true;
+    if (d->plan->request.max_downtime_ms || d->plan->request.bandwidth_mib)
+        d->limits_changed = true; /* about to be: nobody may hear of it */
     d->watch.aborting = d->watch.abort_refused = false;
     kvmig__virt_control_start(d);
     kvmig__lane_submit(d->source.lane, &ready_type, d, kvmig__driver_job_new(d, &d->source, sizeof(struct ready_job)),

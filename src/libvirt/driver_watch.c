@@ -2,7 +2,8 @@
 /*
  * Watching the migrate call: statistics and state are polled on the source's control lane, one poll at a time, and told as
  * progress and changes of mode. A poll that fails changes nothing: what the call returns and what the hosts say counts. A
- * control connection that hangs is replaced.
+ * control connection that hangs is replaced. A host that is silent for as long as an abort may take, and does not answer on
+ * a fresh connection either, is taken for gone, and the call with it: it would not come back for hours.
  *
  * run and free functions run on lanes and see only their payload; the rest runs in dispatch.
  */
@@ -20,6 +21,7 @@
 struct poll_job {
     struct kvmig__driver_job job;
     bool want_disks;
+    bool heard; /* the host answered something */
     int state, reason; /* libvirt's */
     struct kvmig__job_sample sample;
     struct {
@@ -35,7 +37,7 @@ static void poll_free(void *payload)
     free(poll);
 }
 
-/* Only while disks are copied before the memory: then it is cheap, and all that moves. */
+/* While disks are copied before the memory, when it is cheap and all that moves, and once after it. */
 static void poll_disks(struct poll_job *poll, virDomainPtr domain)
 {
     const struct kvmig_plan *plan = poll->job.plan;
@@ -70,9 +72,12 @@ static void poll_run(void *payload)
     int n_params = 0;
     int type = VIR_DOMAIN_JOB_NONE;
     virDomainPtr domain = kvmig__link_domain(poll->job.link, poll->job.plan->uuid, &poll->job.error);
-    if (!domain)
+    if (!domain) {
+        poll->heard = poll->job.error->code == -KVMIG_ENOVM;
         return;
-    if (virDomainGetState(domain, &poll->state, &poll->reason, 0) < 0)
+    }
+    poll->heard = virDomainGetState(domain, &poll->state, &poll->reason, 0) == 0;
+    if (!poll->heard)
         poll->job.error = kvmig__link_error(poll->job.link, "virDomainGetState", NULL);
     else
         poll->job.error = check_monitor(poll, domain);
@@ -100,6 +105,15 @@ static int32_t mode_of(int state, int reason, int32_t before)
     return KVMIG_MODE_PAUSED;
 }
 
+/* A migration pauses its source with a reason of its own. */
+static void take_user_pause(struct kvmig__virt_watch *w, const struct poll_job *poll)
+{
+    if (poll->state == VIR_DOMAIN_PAUSED && poll->reason == VIR_DOMAIN_PAUSED_USER)
+        w->user_paused = true;
+    else if (poll->state == VIR_DOMAIN_RUNNING)
+        w->user_paused = false;
+}
+
 static void take_mode(struct kvmig__virt_driver *d, const struct poll_job *poll)
 {
     int32_t mode = mode_of(poll->state, poll->reason, d->watch.mode);
@@ -122,9 +136,8 @@ static void take_disks(struct kvmig__virt_watch *w, const struct poll_job *poll)
             disk->total = poll->disks[i].total;
             disk->done = poll->disks[i].done;
         }
-        if (w->iteration > 0) /* the memory phase begins when every disk is in step with its copy */
-            disk->done = disk->total;
     }
+    w->disks_settled = poll->disks && w->iteration > 0;
 }
 
 static void tell_progress(struct kvmig__virt_driver *d, bool at_boundary)
@@ -160,15 +173,65 @@ static void take_sample(struct kvmig__virt_driver *d, const struct poll_job *pol
         kvmig__virt_tune(d, KVMIG__TUNE_POSTCOPY, 0);
 }
 
-static void take_failure(struct kvmig__virt_driver *d, const struct kvmig_error *error)
+/* ---- a host that is silent ---- */
+
+static void probe_run(void *payload)
+{
+    struct kvmig__driver_job *job = payload;
+    int state = 0;
+    kvmig__link_drop(job->link);
+    virDomainPtr domain = kvmig__link_domain(job->link, job->plan->uuid, &job->error);
+    if (!domain)
+        return;
+    if (virDomainGetState(domain, &state, NULL, 0) < 0) /* waits for no job and no QEMU */
+        job->error = kvmig__link_error(job->link, "virDomainGetState", NULL);
+    virDomainFree(domain);
+}
+
+static void probe_done(void *owner, void *payload, int32_t status)
+{
+    struct kvmig__virt_driver *d = owner;
+    struct kvmig__virt_watch *w = &d->watch;
+    struct kvmig_error *error = kvmig__driver_job_outcome(&d->source, payload, status, "tell the VM's state");
+    bool silent = status == -ETIMEDOUT || (payload && error && error->code != -KVMIG_ENOVM);
+    kvmig__error_free(error);
+    w->probing = false;
+    if (!silent)
+        w->answered_ms = kvmig__now_ms();
+    if (w->running && status == -ETIMEDOUT)
+        kvmig__virt_control_lost(d);
+    if (w->running && silent)
+        kvmig__virt_call_hung(d, "the source fell silent while the migrate call ran");
+}
+
+static const struct kvmig__job_type probe_type = { "look whether the host answers", probe_run, probe_done,
+                                                   kvmig__driver_job_free };
+
+static int64_t shorter(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void take_silence(struct kvmig__virt_driver *d, const struct kvmig_error *error)
 {
     struct kvmig__virt_watch *w = &d->watch;
-    if (w->silence_said || kvmig__now_ms() - w->answered_ms < KVMIG__CONTROL_MS)
+    int64_t silent_ms = kvmig__now_ms() - w->answered_ms;
+    if (!w->silence_said && silent_ms >= shorter(KVMIG__CONTROL_MS, d->limits.abort_ms / 3)) {
+        w->silence_said = true;
+        kvmig__virt_remark(d, "SOURCE_SILENT", KVMIG_SEVERITY_WARN, d->plan->source,
+                           "look whether the host, its libvirt daemon and the network to it are well",
+                           "host %s has not told progress for a while: %s", d->plan->source,
+                           kvmig_error_message(error));
+    }
+    if (w->probing || silent_ms < d->limits.abort_ms)
         return;
-    w->silence_said = true;
-    kvmig__log(d->context, KVMIG_LOG_WARN, "libvirt", "%s: host %s has not told progress for a while: %s", d->plan->vm,
-               d->plan->source, kvmig_error_message(error));
+    w->probing = true;
+    kvmig__lane_submit(d->source.lane, &probe_type, d,
+                       kvmig__driver_job_new(d, &d->source, sizeof(struct kvmig__driver_job)),
+                       shorter(KVMIG__CONTROL_MS, d->limits.abort_ms));
 }
+
+/* ---- polls, in dispatch ---- */
 
 /* Post-copy may take no longer than one interval; that it began must be seen all the same. A daemon that swallows polls gets
  * fewer and fewer, because each costs a thread and a connection until it comes back. */
@@ -193,12 +256,14 @@ static void poll_done(void *owner, void *payload, int32_t status)
         w->lost_polls++;
         kvmig__virt_control_lost(d);
     }
-    if (w->running && error)
-        take_failure(d, error);
-    if (w->running && !error) {
+    if (poll && poll->heard)
         w->answered_ms = kvmig__now_ms();
+    else if (w->running && error)
+        take_silence(d, error);
+    if (w->running && !error) {
         w->silence_said = false;
         w->lost_polls = 0;
+        take_user_pause(w, poll);
         take_mode(d, poll);
         take_sample(d, poll);
     }
@@ -216,10 +281,10 @@ static void poll_due(void *data)
     if (!w->running || w->polling)
         return;
     struct poll_job *poll = kvmig__driver_job_new(d, &d->source, sizeof(*poll));
-    poll->want_disks = w->n_disks > 0 && w->iteration == 0;
+    poll->want_disks = w->n_disks > 0 && !w->disks_settled;
     w->polling = true;
     w->poll_sent_ms = kvmig__now_ms();
-    kvmig__lane_submit(d->source.lane, &poll_type, d, poll, KVMIG__CONTROL_MS);
+    kvmig__lane_submit(d->source.lane, &poll_type, d, poll, shorter(KVMIG__CONTROL_MS, d->limits.abort_ms));
 }
 
 void kvmig__virt_watch_init(struct kvmig__virt_driver *d)
@@ -249,6 +314,7 @@ void kvmig__virt_watch_start(struct kvmig__virt_driver *d)
     list_disks(d);
     w->answered_ms = w->started_ms;
     w->silence_said = w->sampled = w->postcopy_asked = w->postcopy_begun = false;
+    w->disks_settled = w->user_paused = false;
     w->iteration = 0;
     w->lost_polls = 0;
     w->told_ms = 0;

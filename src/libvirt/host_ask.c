@@ -42,7 +42,7 @@ struct kvmig__question {
 struct ask_job {
     struct kvmig__channel_job base;
     enum stage stage;
-    char *uri, *vm;
+    char *vm;
     int32_t action;
     struct kvmig__side side;
     bool needs_job;
@@ -57,19 +57,19 @@ static void run_ask(void *payload)
     if (!conn) {
         job->side.reachable = false;
         kvmig__str_set(&job->side.error, kvmig_error_message(job->error));
-        return;
-    }
-    switch (job->stage) {
-    case STAGE_STATE:
+    } else if (job->stage == STAGE_STATE) {
         job->needs_job = kvmig__virt_read_state(conn, job->vm, &job->side);
-        break;
-    case STAGE_JOB:
+    } else {
         kvmig__virt_read_side_job(conn, job->vm, &job->side);
-        break;
-    case STAGE_ACT:
-        job->error = kvmig__virt_act(conn, job->uri, job->vm, job->action);
-        break;
     }
+}
+
+/* May come back long after it was given up; then it does nothing. */
+static void run_act(void *payload)
+{
+    struct ask_job *job = payload;
+
+    job->error = kvmig__virt_act(job->base.link, job->vm, job->action);
 }
 
 static void free_ask(void *payload)
@@ -77,7 +77,6 @@ static void free_ask(void *payload)
     struct ask_job *job = payload;
 
     kvmig__channel_job_clear(&job->base);
-    free(job->uri);
     free(job->vm);
     kvmig__side_clear(&job->side);
     kvmig__error_free(job->error);
@@ -86,7 +85,7 @@ static void free_ask(void *payload)
 
 static void ask_done(void *owner, void *payload, int32_t status);
 static const struct kvmig__job_type ask_type = { "asking for a domain", run_ask, ask_done, free_ask };
-static const struct kvmig__job_type act_type = { "acting on a domain", run_ask, ask_done, free_ask };
+static const struct kvmig__job_type act_type = { "acting on a domain", run_act, ask_done, free_ask };
 
 /* ---- questions ---- */
 
@@ -161,7 +160,6 @@ static void submit(struct kvmig__question *q)
         timeout_ms = JOB_PATIENCE_MS;
     job = kvmig__calloc(1, sizeof(*job));
     job->stage = q->stage;
-    job->uri = kvmig__strdup(q->h->uri);
     job->vm = kvmig__strdup(q->vm);
     job->action = q->action;
     kvmig__side_copy(&job->side, &q->side);

@@ -38,8 +38,10 @@ void kvmig__virt_read_side(virConnectPtr conn, const char *vm, struct kvmig__sid
 int32_t kvmig__virt_domain_state(int state); /* enum kvmig__domain_state */
 int32_t kvmig__virt_domain_reason(int state, int reason); /* enum kvmig__domain_reason */
 
-/* ---- acting on one side (act.c); blocking, on a lane ---- enum kvmig_location_action. NULL = done; else owned. */
-struct kvmig_error *kvmig__virt_act(virConnectPtr conn, const char *label, const char *vm, int32_t action);
+/* ---- acting on one side (act.c); blocking, on the link's lane ---- enum kvmig_location_action. NULL = done; else owned.
+ * Nothing is done any more once the link is given up, nor if the domain's state forbids it: then -KVMIG_EREFUSED. */
+struct kvmig__link;
+struct kvmig_error *kvmig__virt_act(struct kvmig__link *link, const char *vm, int32_t action);
 
 /* ---- a host (host.c) ---- */
 struct kvmig__host_backend *kvmig__virt_host_new(struct kvmig__cluster_host *host, const char *uri, virConnectPtr conn,

@@ -15,6 +15,19 @@
 #include <libvirt/virterror.h>
 #include <stdlib.h>
 
+/* ---- threads that were given up ---- */
+
+struct kvmig__lost_count {
+    _Atomic uint32_t refs; /* the end and each lost thread */
+    _Atomic size_t threads;
+};
+
+static void lost_unref(struct kvmig__lost_count *lost)
+{
+    if (lost && --lost->refs == 0)
+        free(lost);
+}
+
 /* ---- ends ---- */
 
 static struct kvmig__link *link_new(const char *host, const char *uri)
@@ -31,6 +44,9 @@ static void close_links(void *data)
     struct kvmig__link *link = data;
     while (link) {
         struct kvmig__link *next = link->next;
+        if (link->lost)
+            link->lost->threads--;
+        lost_unref(link->lost);
         kvmig__link_drop(link);
         free(link->host);
         free(link->uri);
@@ -51,6 +67,8 @@ void kvmig__end_init(struct kvmig__end *end, struct kvmig_context *context, cons
 {
     end->context = context;
     end->name = kvmig__strdup(name);
+    end->lost = kvmig__calloc(1, sizeof(*end->lost));
+    end->lost->refs = 1;
     open_lane(end, link_new(host, uri));
 }
 
@@ -71,8 +89,16 @@ void kvmig__end_renew(struct kvmig__end *end)
         tail = &(*tail)->next;
     }
     end->link->given_up = true;
+    end->link->lost = end->lost;
+    end->lost->refs++;
+    end->lost->threads++;
     kvmig__lane_close(end->lane); /* the old links are the lane's alone from here on */
     open_lane(end, first);
+}
+
+bool kvmig__end_is_jammed(const struct kvmig__end *end)
+{
+    return end->lost->threads >= KVMIG__END_MAX_LOST;
 }
 
 void kvmig__end_close(struct kvmig__end *end)
@@ -80,6 +106,7 @@ void kvmig__end_close(struct kvmig__end *end)
     if (end->lane)
         end->link->given_up = true;
     kvmig__lane_close(end->lane);
+    lost_unref(end->lost);
     free(end->name);
     *end = (struct kvmig__end){ .name = NULL };
 }

@@ -18,7 +18,12 @@ struct kvmig__link {
     virConnectPtr conn; /* NULL = not open */
     _Atomic bool given_up; /* nobody waits for the lane any more */
     struct kvmig__link *next; /* a second one on the same lane */
+    struct kvmig__lost_count *lost; /* once it was given up: where its thread counts until it comes back */
 };
+
+/* Threads of one end that may hang at a time before nothing more is asked of its host. A hung QEMU costs some while its host
+ * still answers other questions, so it is more than one would wait for. */
+#define KVMIG__END_MAX_LOST 8
 
 /* A lane and its connections, as the driver holds them. Zero = none. */
 struct kvmig__end {
@@ -26,6 +31,7 @@ struct kvmig__end {
     char *name; /* of the lane */
     struct kvmig__lane *lane;
     struct kvmig__link *link;
+    struct kvmig__lost_count *lost;
 };
 
 /* ---- in dispatch, with the context lock ---- */
@@ -36,6 +42,8 @@ void kvmig__end_init(struct kvmig__end *end, struct kvmig_context *context, cons
 struct kvmig__link *kvmig__end_add_link(struct kvmig__end *end, const char *host, const char *uri);
 /* Gives up the lane with all that hangs on it, and goes on with a new one and new connections. */
 void kvmig__end_renew(struct kvmig__end *end);
+/* So many threads that were given up still hang that the next one would most likely join them: wait for one to return. */
+bool kvmig__end_is_jammed(const struct kvmig__end *end);
 void kvmig__end_close(struct kvmig__end *end); /* also if it was never initialised */
 
 /* ---- on the lane's thread ---- */

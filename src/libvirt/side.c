@@ -56,6 +56,10 @@ static int32_t running_reason(int reason)
         return KVMIG__REASON_POSTCOPY_FAILED;
     case VIR_DOMAIN_RUNNING_CRASHED:
         return KVMIG__REASON_CRASHED;
+    case VIR_DOMAIN_RUNNING_UNPAUSED:
+        return KVMIG__REASON_UNPAUSED;
+    case VIR_DOMAIN_RUNNING_BOOTED:
+        return KVMIG__REASON_BOOTED;
     default:
         return KVMIG__REASON_OTHER;
     }
@@ -85,6 +89,26 @@ static int32_t paused_reason(int reason)
     }
 }
 
+static int32_t shutoff_reason(int reason)
+{
+    switch (reason) {
+    case VIR_DOMAIN_SHUTOFF_UNKNOWN:
+        return KVMIG__REASON_UNSPECIFIED;
+    case VIR_DOMAIN_SHUTOFF_SHUTDOWN:
+        return KVMIG__REASON_SHUTDOWN;
+    case VIR_DOMAIN_SHUTOFF_DESTROYED:
+        return KVMIG__REASON_DESTROYED;
+    case VIR_DOMAIN_SHUTOFF_CRASHED:
+        return KVMIG__REASON_CRASHED;
+    case VIR_DOMAIN_SHUTOFF_MIGRATED:
+        return KVMIG__REASON_MIGRATED;
+    case VIR_DOMAIN_SHUTOFF_FAILED:
+        return KVMIG__REASON_FAILED;
+    default: /* saved, made from a snapshot, lost by the daemon: none says whether the guest ran here after a migration */
+        return KVMIG__REASON_OTHER;
+    }
+}
+
 int32_t kvmig__virt_domain_reason(int state, int reason)
 {
     switch (state) {
@@ -93,9 +117,7 @@ int32_t kvmig__virt_domain_reason(int state, int reason)
     case VIR_DOMAIN_PAUSED:
         return paused_reason(reason);
     case VIR_DOMAIN_SHUTOFF:
-        if (reason == VIR_DOMAIN_SHUTOFF_MIGRATED)
-            return KVMIG__REASON_MIGRATED;
-        return reason == VIR_DOMAIN_SHUTOFF_CRASHED ? KVMIG__REASON_CRASHED : KVMIG__REASON_OTHER;
+        return shutoff_reason(reason);
     case VIR_DOMAIN_CRASHED:
         return KVMIG__REASON_CRASHED;
     default:
@@ -187,6 +209,7 @@ static void read_failed(const char *call, struct kvmig__side *side)
     struct kvmig_error *error;
 
     if (virGetLastErrorCode() == VIR_ERR_NO_DOMAIN) {
+        kvmig__str_set(&side->uuid, NULL);
         side->reachable = true; /* libvirt says for certain that there is none */
         side->state = KVMIG__STATE_ABSENT;
         side->reason = KVMIG__REASON_OTHER;
@@ -199,24 +222,23 @@ static void read_failed(const char *call, struct kvmig__side *side)
     kvmig__error_free(error);
 }
 
-bool kvmig__virt_read_state(virConnectPtr conn, const char *vm, struct kvmig__side *side)
+/* False: *side says that there is no such domain, or that it could not be asked. */
+static bool read_domain(virDomainPtr domain, struct kvmig__side *side)
 {
-    virDomainPtr domain = kvmig__virt_lookup(conn, vm);
+    char uuid[VIR_UUID_STRING_BUFLEN];
     int state, reason, persistent;
 
-    if (!domain) {
-        read_failed("looking up the domain", side);
+    if (virDomainGetUUIDString(domain, uuid) < 0) {
+        read_failed("virDomainGetUUIDString", side);
         return false;
     }
     if (virDomainGetState(domain, &state, &reason, 0) < 0) {
         read_failed("virDomainGetState", side);
-        virDomainFree(domain);
         return false;
     }
     persistent = virDomainIsPersistent(domain);
     if (persistent < 0) {
         read_failed("virDomainIsPersistent", side);
-        virDomainFree(domain);
         return false;
     }
     side->reachable = true;
@@ -225,7 +247,23 @@ bool kvmig__virt_read_state(virConnectPtr conn, const char *vm, struct kvmig__si
     side->state = kvmig__virt_domain_state(state);
     side->reason = kvmig__virt_domain_reason(state, reason);
     side->persistent = persistent == 1;
+    kvmig__str_set(&side->uuid, uuid);
+    return true;
+}
+
+bool kvmig__virt_read_state(virConnectPtr conn, const char *vm, struct kvmig__side *side)
+{
+    virDomainPtr domain = kvmig__virt_lookup(conn, vm);
+    bool found;
+
+    if (!domain) {
+        read_failed("looking up the domain", side);
+        return false;
+    }
+    found = read_domain(domain, side);
     virDomainFree(domain);
+    if (!found)
+        return false;
     if (side->reason == KVMIG__REASON_STARTING_UP) { /* the question for the job would wait for the end of the start */
         side->job_active = true;
         side->job_assumed = true;

@@ -69,9 +69,10 @@ static void note_replaced(const struct kvmig__check *c, const struct kvmig__doma
 
     kvmig__detail_str(&d, "name", other->name);
     kvmig__detail_str(&d, "uuid", other->uuid);
-    kvmig__note(c, "DEFINITION_REPLACED_ON_TARGET", KVMIG_SEVERITY_WARN, kvmig__object_node(c->target), &d,
-                "Nothing to do if it is left from an earlier migration; otherwise save it first (virsh dumpxml --inactive).",
-                "The target has a stopped definition of this VM; the migration replaces it.");
+    kvmig__note(
+        c, "DEFINITION_REPLACED_ON_TARGET", KVMIG_SEVERITY_WARN, kvmig__object_node(c->target), &d,
+        "Nothing to do if it is left from an earlier migration; otherwise save it first (virsh dumpxml --inactive).",
+        "The target has a stopped definition of this VM; the migration replaces it.");
 }
 
 static void check_conflicts(const struct kvmig__check *c)

@@ -108,7 +108,7 @@ static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
         const struct kvmig__candidate *candidate = &plan->candidates.v[i];
         struct json_object *object = json_object_new_object();
 
-        kvmig__json_add_str(object, "host", candidate->host);
+        kvmig__json_add_str(object, "node", candidate->host);
         kvmig__json_add_str(object, "verdict", kvmig_verdict_name(candidate->verdict));
         json_object_object_add(object, "findings", kvmig__json_findings(&candidate->findings));
         json_object_object_add(object, "disks", disks_to_json(candidate->disks.v, candidate->disks.n));

@@ -32,7 +32,8 @@ enum kvmig__step {
                            -KVMIG_EUNKNOWN: the guest is not proven to run on the target; any other error is a leftover.
                            report->handover_wait_ms is set as soon as the target was resumed */
     KVMIG__STEP_UNDO, /* guest proven on the source: remove an incoming copy, created volumes, leftovers; resume the source if
-                             the migration left it paused and the guest was running before */
+                             the migration left it paused and the guest was running before. -KVMIG_EUNKNOWN: the source is not
+                             proven to hold and run the guest (gone meanwhile, or not resumed); any other error is a leftover */
 };
 
 enum kvmig__tuning { KVMIG__TUNE_BANDWIDTH, KVMIG__TUNE_MAX_DOWNTIME, KVMIG__TUNE_POSTCOPY };
@@ -63,6 +64,13 @@ void kvmig__session_abort_refused(struct kvmig_session *session, struct kvmig_er
 /* The resolver's answer; location taken. decided false = still open when the resolve deadline passed. */
 void kvmig__session_located(struct kvmig_session *session, const struct kvmig__resolution *resolution,
                             const struct kvmig__side *source, const struct kvmig__side *target);
+/* After UNDO, before its step_done: the last reading of both sides. Sets the report's final state; a source that does not
+ * run, and was not paused before, is named in a notice. */
+void kvmig__session_final_side(struct kvmig_session *session, const struct kvmig__side *source,
+                               const struct kvmig__side *target);
+/* During FINISH of a strict hand-over, before its step_done: what the target was resumed on. true: the source was seen to
+ * hold no running copy; false: it could not be asked, and the call's own success had to do. */
+void kvmig__session_handover_proof(struct kvmig_session *session, bool source_seen_stopped);
 void kvmig__session_progress(struct kvmig_session *session, const struct kvmig_progress *progress);
 void kvmig__session_mode_changed(struct kvmig_session *session, int32_t mode);
 /* A remark or a dropped feature: NOTICE event and report. finding is copied. */

@@ -48,7 +48,7 @@
     X(AT_TARGET, "resolver: the guest is on the target, and on the source nothing runs")                               \
     X(AT_NONE, "resolver: the guest is on neither side")                                                               \
     X(AT_BOTH, "resolver: the guest runs on both sides, or post-copy broke")                                           \
-    X(AT_UNKNOWN, "resolver: not decided within the deadline")                                                         \
+    X(AT_UNKNOWN, "not decided within the deadline, or the last step did not prove it any more")                       \
     X(CANCEL, "the caller cancels")                                                                                    \
     X(ABORT_REFUSED, "the abort was refused: post-copy has begun")                                                     \
     X(DEADLINE, "the deadline of this state passed")
@@ -74,7 +74,7 @@ enum kvmig__fsm_action {
     KVMIG__DO_PREPARE = 1 << 3,
     KVMIG__DO_GATE = 1 << 4, /* ask the gates; answers with STEP_OK or STEP_FAIL */
     KVMIG__DO_MIGRATE = 1 << 5,
-    KVMIG__DO_ABORT = 1 << 6, /* abort the job; what comes of it arrives as CALL_* or ABORT_REFUSED */
+    KVMIG__DO_ABORT = 1 << 6, /* abort the job; the answer is CALL_*, ABORT_REFUSED, or what LOCATE sees */
     KVMIG__DO_LOCATE = 1 << 7,
     KVMIG__DO_FINISH = 1 << 8,
     KVMIG__DO_UNDO = 1 << 9,

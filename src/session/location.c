@@ -32,6 +32,7 @@ struct kvmig_location *kvmig__location_new(struct kvmig_cluster *cluster, const 
     location->holds = 1;
     kvmig__inquiry_copy(&location->inquiry, inquiry);
     location->resolution = *resolution;
+    location->resolution.proof = location->proof = kvmig__strdup(resolution->proof);
     kvmig__side_copy(&location->source, source);
     kvmig__side_copy(&location->target, target);
     kvmig__cluster_hold(cluster);
@@ -44,6 +45,7 @@ static void free_if_unused(struct kvmig_location *location)
         return;
     kvmig__cluster_release(location->cluster);
     kvmig__inquiry_clear(&location->inquiry);
+    free(location->proof);
     kvmig__side_clear(&location->source);
     kvmig__side_clear(&location->target);
     free(location);
@@ -126,6 +128,7 @@ static struct json_object *side_object(const char *host, const struct kvmig__sid
 
     kvmig__json_add_str(object, "host", host);
     kvmig__json_add_bool(object, "reachable", side->reachable);
+    kvmig__json_add_str(object, "uuid", side->uuid);
     if (side->reachable) {
         kvmig__json_add_str(object, "state", kvmig__domain_state_name(side->state));
         kvmig__json_add_str(object, "reason", kvmig__domain_reason_name(side->reason));
@@ -135,6 +138,15 @@ static struct json_object *side_object(const char *host, const struct kvmig__sid
             kvmig__json_add_bool(object, "job_assumed", true);
     }
     kvmig__json_add_str(object, "error", side->error);
+    return object;
+}
+
+/* As in the catalogue of codes: an object with a code, so that more can be said of it later. */
+static struct json_object *action_json(int32_t action)
+{
+    struct json_object *object = json_object_new_object();
+
+    kvmig__json_add_str(object, "code", kvmig_location_action_name(action));
     return object;
 }
 
@@ -149,6 +161,7 @@ int32_t kvmig_location_to_json(const struct kvmig_location *location, char **out
     root = json_object_new_object();
     actions = json_object_new_array();
     kvmig__json_add_str(root, "vm", location->inquiry.vm);
+    kvmig__json_add_str(root, "uuid", location->inquiry.uuid);
     kvmig__json_add_str(root, "verdict", kvmig_location_verdict_name(location->resolution.verdict));
     if (host)
         kvmig__json_add_str(root, "host", host);
@@ -156,8 +169,7 @@ int32_t kvmig_location_to_json(const struct kvmig_location *location, char **out
         json_object_object_add(root, "host", NULL); /* none, both or unknown: an answer, too */
     kvmig__json_add_str(root, "proof", location->resolution.proof);
     for (size_t i = 0; i < kvmig_location_action_count(location); i++)
-        json_object_array_add(actions,
-                              json_object_new_string(kvmig_location_action_name(location->resolution.actions[i])));
+        json_object_array_add(actions, action_json(location->resolution.actions[i]));
     json_object_object_add(root, "actions", actions);
     json_object_object_add(root, "source", side_object(location->inquiry.source, &location->source));
     json_object_object_add(root, "target", side_object(location->inquiry.target, &location->target));

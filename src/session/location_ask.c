@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Asking where a guest is, and acting on the answer. An action is done only if a fresh answer still allows it, and what comes
- * back is the answer after it. Public calls come from any thread; the rest runs in dispatch with the context lock held. An
- * asker owns itself from the call until the caller's callback and free have run; it holds the cluster (and so the
- * context), so that the callback's free runs also if everybody else lets go meanwhile.
+ * back is the answer after it. A name counts for the first question only: what it was found to stand for, a UUID, is asked for
+ * and acted on from then on, so that a namesake is never hit.
+ *
+ * Public calls come from any thread; the rest runs in dispatch with the context lock held. An asker owns itself from the call
+ * until the caller's callback and free have run; it holds the cluster (and so the context), so that the callback's free runs
+ * also if everybody else lets go meanwhile.
  */
 #include "session/location_internal.h"
 
@@ -40,6 +43,7 @@ void kvmig__inquiry_copy(struct kvmig__inquiry *dst, const struct kvmig__inquiry
     dst->vm = kvmig__strdup(src->vm);
     dst->source = kvmig__strdup(src->source);
     dst->target = kvmig__strdup(src->target);
+    dst->uuid = kvmig__strdup(src->uuid);
 }
 
 void kvmig__inquiry_clear(struct kvmig__inquiry *inquiry)
@@ -47,6 +51,7 @@ void kvmig__inquiry_clear(struct kvmig__inquiry *inquiry)
     free(inquiry->vm);
     free(inquiry->source);
     free(inquiry->target);
+    free(inquiry->uuid);
     *inquiry = (struct kvmig__inquiry){ .timeout_ms = 0 };
 }
 
@@ -126,7 +131,7 @@ static void act_on(struct deed *deed, struct kvmig__cluster_host *host, int32_t 
 {
     const struct kvmig__inquiry *inquiry = &deed->asker->inquiry;
 
-    host->backend->ops->act(host->backend, inquiry->vm, action, inquiry->timeout_ms, on_done, deed);
+    host->backend->ops->act(host->backend, inquiry->uuid, action, inquiry->timeout_ms, on_done, deed);
 }
 
 /* A backend never answers from inside act(). */
@@ -157,12 +162,13 @@ static struct kvmig_error *refusal(const struct kvmig__inquiry *inquiry, const s
     return error;
 }
 
-static void on_located(void *owner, const struct kvmig__resolution *resolution, const struct kvmig__side *source,
-                       const struct kvmig__side *target)
+static void on_located(void *owner, const struct kvmig__resolution *resolution, const char *uuid,
+                       const struct kvmig__side *source, const struct kvmig__side *target)
 {
     struct asker *asker = owner;
 
-    if (asker->action && !kvmig__resolution_allows(resolution, asker->action)) {
+    kvmig__str_set(&asker->inquiry.uuid, uuid);
+    if (asker->action && (!uuid || !kvmig__resolution_allows(resolution, asker->action))) {
         asker->error = refusal(&asker->inquiry, resolution, asker->action);
     } else if (asker->action) {
         act(asker);
@@ -175,8 +181,10 @@ static void on_located(void *owner, const struct kvmig__resolution *resolution, 
 
 static void ask(struct asker *asker)
 {
-    kvmig__locate(asker->inquiry.source_host, asker->inquiry.target_host, asker->inquiry.vm, asker->inquiry.timeout_ms,
-                  on_located, asker);
+    const struct kvmig__inquiry *inquiry = &asker->inquiry;
+
+    kvmig__locate(inquiry->source_host, inquiry->target_host, inquiry->uuid ? inquiry->uuid : inquiry->vm,
+                  inquiry->timeout_ms, on_located, asker);
 }
 
 static void start(struct kvmig_cluster *cluster, const struct kvmig__inquiry *inquiry, int32_t action,

@@ -12,6 +12,7 @@
 /* Who is asked for what. Strings are owned; hosts belong to the cluster, which its holder keeps. */
 struct kvmig__inquiry {
     char *vm, *source, *target; /* host names as they were when it was asked */
+    char *uuid; /* what vm stands for; NULL = not known yet */
     struct kvmig__cluster_host *source_host, *target_host;
     int64_t timeout_ms; /* of each answer */
 };
@@ -23,7 +24,8 @@ struct kvmig_location {
     struct kvmig_cluster *cluster; /* held */
     uint32_t owners, holds;
     struct kvmig__inquiry inquiry;
-    struct kvmig__resolution resolution;
+    struct kvmig__resolution resolution; /* its proof is the one below */
+    char *proof;
     struct kvmig__side source, target; /* as read */
 };
 

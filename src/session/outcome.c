@@ -94,17 +94,79 @@ static struct kvmig__outcome before_call(const struct kvmig__resolution *resolut
     return unknown(resolution->proof, HINT_ASK_AGAIN);
 }
 
-struct kvmig__outcome kvmig__outcome_of(const struct kvmig__outcome_facts *facts,
+/* The call's success is a proof of its own: libvirt's target had the complete guest, and from then on nothing in libvirt
+ * resumes the source. So a source that fell silent since cannot hold a second running copy. */
+static bool is_proven_by_call(const struct kvmig__outcome_facts *facts, const struct kvmig__side *source,
+                              const struct kvmig__side *target)
+{
+    if (!facts->call_ok || source->reachable || !target->reachable || target->job_active)
+        return false;
+    if (target->state == KVMIG__STATE_RUNNING)
+        return target->reason == KVMIG__REASON_MIGRATED;
+    return target->state == KVMIG__STATE_PAUSED && target->reason == KVMIG__REASON_USER &&
+           (facts->strict || facts->was_paused);
+}
+
+static struct kvmig__outcome proven_by_call(const struct kvmig__side *target)
+{
+    const bool held = target->state == KVMIG__STATE_PAUSED;
+    struct kvmig__outcome outcome = at_target(
+        held ? "the migrate call reported success, and the guest is complete and paused on the target; the source "
+               "cannot be asked, but nothing in libvirt resumes it after that"
+             : "the migrate call reported success, and the guest runs on the target; the source cannot be asked, "
+               "but nothing in libvirt resumes it after that");
+
+    outcome.verdict = held ? KVMIG_LOCATION_TARGET_PAUSED : KVMIG_LOCATION_SUCCEEDED;
+    return outcome;
+}
+
+/* Both sides are off the migration's track: the source was left paused by it, and on the target a definition is off. In
+ * general it may have run there since. Not so after a call of this session that failed, if libvirt says that the last start
+ * there failed: the target was off or absent before, and the only start since was the incoming one. */
+static bool never_ran_there(const struct kvmig__outcome_facts *facts, const struct kvmig__side *source,
+                            const struct kvmig__side *target)
+{
+    return facts->call_failed && source->reachable && !source->job_active && source->state == KVMIG__STATE_PAUSED &&
+           (source->reason == KVMIG__REASON_MIGRATION || source->reason == KVMIG__REASON_API_ERROR) &&
+           target->reachable && !target->job_active && target->state == KVMIG__STATE_SHUTOFF &&
+           target->reason == KVMIG__REASON_FAILED;
+}
+
+static struct kvmig__outcome left_paused_on_source(void)
+{
+    struct kvmig__outcome outcome = at_source("the migration left the guest paused on the source; on the target its "
+                                              "incoming copy failed to start and never ran");
+
+    outcome.verdict = KVMIG_LOCATION_FAILED_SOURCE_PAUSED;
+    return outcome;
+}
+
+static struct kvmig__outcome paused_on_source(const struct kvmig__outcome_facts *facts, const char *proof)
+{
+    /* The target was started before the call returned. What it wrote since is not in the source's memory. */
+    if (facts->call_ok && !facts->strict && !facts->was_paused)
+        return unknown(
+            "the migrate call reported success, so the guest ran on the target, but it is not there any more; "
+            "the source holds an old, paused copy",
+            "Do not resume the source: its memory is older than the disks. Find out what ended the guest on "
+            "the target (its QEMU log tells), then destroy the source's copy and start the guest again.");
+    return at_source(proof);
+}
+
+static struct kvmig__outcome after_call(const struct kvmig__outcome_facts *facts,
                                         const struct kvmig__resolution *resolution, const struct kvmig__side *source,
                                         const struct kvmig__side *target)
 {
-    if (!facts->call_begun)
-        return before_call(resolution, source, target);
+    if (is_proven_by_call(facts, source, target))
+        return proven_by_call(target);
+    if (never_ran_there(facts, source, target))
+        return left_paused_on_source();
     switch (resolution->verdict) {
     case KVMIG_LOCATION_NO_FINDING:
     case KVMIG_LOCATION_FAILED:
-    case KVMIG_LOCATION_FAILED_SOURCE_PAUSED:
         return at_source(resolution->proof);
+    case KVMIG_LOCATION_FAILED_SOURCE_PAUSED:
+        return paused_on_source(facts, resolution->proof);
     case KVMIG_LOCATION_SUCCEEDED:
     case KVMIG_LOCATION_SUCCEEDED_UNREPORTED:
         return at_target(resolution->proof);
@@ -125,4 +187,16 @@ struct kvmig__outcome kvmig__outcome_of(const struct kvmig__outcome_facts *facts
     default:
         return unknown(resolution->proof, HINT_ASK_AGAIN);
     }
+}
+
+struct kvmig__outcome kvmig__outcome_of(const struct kvmig__outcome_facts *facts,
+                                        const struct kvmig__resolution *resolution, const struct kvmig__side *source,
+                                        const struct kvmig__side *target)
+{
+    struct kvmig__outcome outcome =
+        facts->call_begun ? after_call(facts, resolution, source, target) : before_call(resolution, source, target);
+
+    if (!outcome.verdict)
+        outcome.verdict = resolution->verdict;
+    return outcome;
 }

@@ -10,6 +10,10 @@
 
 struct kvmig__outcome_facts {
     bool call_begun; /* this session made the migrate call */
+    bool
+        call_ok; /* ... and it returned success: the target was complete, and nothing in libvirt resumes the source any more */
+    bool
+        call_failed; /* ... and it returned failure: nothing of it is under way any more but what the hosts show as a job */
     bool strict; /* strict hand-over: the target is meant to come up paused */
     bool was_paused; /* the guest was paused before, and is meant to stay so */
 };
@@ -17,6 +21,7 @@ struct kvmig__outcome_facts {
 struct kvmig__outcome {
     int32_t input; /* AT_SOURCE ... AT_UNKNOWN of enum kvmig__fsm_input */
     int32_t error_code; /* positive, for AT_NONE, AT_BOTH and AT_UNKNOWN; else 0 */
+    int32_t verdict; /* enum kvmig_location_verdict: the resolver's, or what the session knows beyond it */
     const char *proof; /* static; what it rests on */
     const char *hint; /* static; what to check; NULL if there is nothing to check */
     int32_t side; /* where the guest is proven to be: -1 source, 1 target, 0 not proven */

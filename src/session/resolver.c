@@ -5,7 +5,8 @@
  *
  * Rules that hold in every cell (tests walk all of them):
  *   - a side that cannot be asked proves nothing: wait;
- *   - a side is resumed only when the other one is gone, destroyed only when the other one holds the complete state;
+ *   - a side is resumed only when the other one is gone, and the source only when the target cannot have run since;
+ *   - a side is destroyed only when the other one holds the complete state, and got it by a migration;
  *   - an action is listed only if it is safe now. What becomes safe after it ("destroy the target, then resume the source")
  *     is the answer to the next question.
  * Destroying the target is what makes a failure final: after it no late step of libvirt can start the guest there. So it
@@ -38,10 +39,13 @@ enum cell {
     HOME,
     STAYED,
     LEFT_PAUSED,
+    LEFT_PAUSED_IF_ABSENT,
     LEFT_PAUSED_INCOMING,
     MOVED,
     MOVED_COPY,
     MOVED_COPY_IF_MIGRATED,
+    MOVED_COPY_IF_CAME,
+    OFF_SINCE,
     HELD,
     HELD_COPY,
     HELD_BY_OTHERS,
@@ -75,6 +79,10 @@ static const struct kvmig__resolution cells[N_CELLS] = {
     [MOVED] = CELL(SUCCEEDED, 0, true, 1, "the guest is on the target; the source holds no copy"),
     [MOVED_COPY] = CELL(SUCCEEDED_UNREPORTED, KVMIG_ACTION_DESTROY_SOURCE, true, 1,
                         "the guest runs on the target; the source's copy is dead and must never run again"),
+    [OFF_SINCE] = CELL(UNDECIDED, 0, true, 0,
+                       "the migration left the guest paused on the source, and it is defined and off on the target: it "
+                       "may have run there since, and then the source's memory does not fit its disks any more; if it "
+                       "never ran there, undefine it there and ask again"),
     [HELD] = CELL(TARGET_PAUSED, KVMIG_ACTION_RESUME_TARGET, true, 1,
                   "the guest is complete and paused on the target; the source holds no copy"),
     [HELD_COPY] =
@@ -125,8 +133,8 @@ static const uint8_t matrix[N_KINDS][N_KINDS] = {
                   [MIGRATING] = STAYED,
                   [PAUSED_USER] = STAYED,
                   [API_ERROR] = STAYED },
-    [MIGRATING] = { [NONE] = LEFT_PAUSED,
-                    [RUNNING] = MOVED_COPY,
+    [MIGRATING] = { [NONE] = LEFT_PAUSED_IF_ABSENT,
+                    [RUNNING] = MOVED_COPY_IF_CAME,
                     [RUN_POSTCOPY] = POSTCOPY_RUNS,
                     [RUN_POSTCOPY_FAILED] = POSTCOPY_BROKE,
                     [MIGRATING] = LEFT_PAUSED_INCOMING,
@@ -155,8 +163,8 @@ static const uint8_t matrix[N_KINDS][N_KINDS] = {
                           [RUN_POSTCOPY_FAILED] = POSTCOPY_BROKE,
                           [POSTCOPY] = POSTCOPY_BROKE,
                           [POSTCOPY_FAILED] = POSTCOPY_BROKE },
-    [API_ERROR] = { [NONE] = LEFT_PAUSED,
-                    [RUNNING] = MOVED_COPY,
+    [API_ERROR] = { [NONE] = LEFT_PAUSED_IF_ABSENT,
+                    [RUNNING] = MOVED_COPY_IF_CAME,
                     [MIGRATING] = LEFT_PAUSED_INCOMING,
                     [PAUSED_USER] = HELD_COPY },
     [IO_ERROR] = { [NONE] = HOME, [RUNNING] = MOVED_COPY_IF_MIGRATED, [MIGRATING] = STAYED },
@@ -270,6 +278,16 @@ static enum cell cell_of(enum kind source, enum kind target, const struct kvmig_
      * other may be a second boot of the same disk. */
     if (cell == MOVED_COPY_IF_MIGRATED)
         return target_side->reason == KVMIG__REASON_MIGRATED ? MOVED_COPY : ASK;
+    /* The source was stopped by a migration. The target may then also have been held paused, and resumed by a call (strict
+     * hand-over). One that was booted holds another state, and the source's may be the only one. */
+    if (cell == MOVED_COPY_IF_CAME)
+        return target_side->reason == KVMIG__REASON_MIGRATED || target_side->reason == KVMIG__REASON_UNPAUSED
+                   ? MOVED_COPY
+                   : ASK;
+    /* No reason of a domain that is off says that it never ran there: a later start that failed, or a reboot of the host,
+     * hides what was before. */
+    if (cell == LEFT_PAUSED_IF_ABSENT)
+        return target_side->state == KVMIG__STATE_ABSENT ? LEFT_PAUSED : OFF_SINCE;
     return cell;
 }
 

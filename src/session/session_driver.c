@@ -30,6 +30,8 @@ void kvmig__session_step_done(struct kvmig_session *session, enum kvmig__step st
     }
     if (error && step == KVMIG__STEP_FINISH)
         input = kvmig__session_finish_failed(session, error);
+    if (step == KVMIG__STEP_UNDO)
+        input = kvmig__session_undo_ended(session, error);
     kvmig__session_feed(session, input, error);
 }
 
@@ -41,6 +43,8 @@ void kvmig__session_call_done(struct kvmig_session *session, struct kvmig_error 
     }
     session->report->call_ended_ms = kvmig__now_ms();
     session->call_error = kvmig__error_copy(error);
+    session->call_ok = !error && !hung;
+    session->call_failed = error && !hung;
     kvmig__session_feed(session, hung ? KVMIG__IN_CALL_HUNG : error ? KVMIG__IN_CALL_FAIL : KVMIG__IN_CALL_OK, error);
 }
 
@@ -59,22 +63,38 @@ static const char *host_of_side(const struct kvmig_session *session, int32_t sid
     return side < 0 ? session->plan->source : side > 0 ? session->plan->target : NULL;
 }
 
-static void judge(struct kvmig_session *session, const struct kvmig__resolution *resolution,
-                  const struct kvmig__side *source, const struct kvmig__side *target)
+static struct kvmig__outcome outcome_of(const struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                                        const struct kvmig__side *source, const struct kvmig__side *target)
 {
     const struct kvmig__outcome_facts facts = {
         .call_begun = session->call_begun,
+        .call_ok = session->call_ok,
+        .call_failed = session->call_failed,
         .strict = session->plan->request.handover == KVMIG_HANDOVER_STRICT,
         .was_paused = session->plan->was_paused,
     };
-    const struct kvmig__outcome outcome = kvmig__outcome_of(&facts, resolution, source, target);
+
+    return kvmig__outcome_of(&facts, resolution, source, target);
+}
+
+static void set_final(struct kvmig_session *session, int32_t side, int32_t verdict, const char *proof)
+{
     struct kvmig__report *report = session->report;
+
+    session->resolution.verdict = verdict;
+    kvmig__str_set(&report->final_host, host_of_side(session, side));
+    kvmig__str_set(&report->final_proof, proof);
+    kvmig__str_set(&report->final_verdict, kvmig_location_verdict_name(verdict));
+}
+
+static void judge(struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                  const struct kvmig__side *source, const struct kvmig__side *target)
+{
+    const struct kvmig__outcome outcome = outcome_of(session, resolution, source, target);
 
     session->resolution = *resolution;
     session->left_paused = outcome.left_paused;
-    kvmig__str_set(&report->final_host, host_of_side(session, outcome.side));
-    kvmig__str_set(&report->final_proof, outcome.proof);
-    kvmig__str_set(&report->final_verdict, kvmig_location_verdict_name(resolution->verdict));
+    set_final(session, outcome.side, outcome.verdict, outcome.proof);
     kvmig__session_feed(session, (enum kvmig__fsm_input)outcome.input,
                         outcome.error_code ? kvmig__session_unknown_error(session, &outcome, source, target) : NULL);
 }
@@ -84,6 +104,66 @@ void kvmig__session_located(struct kvmig_session *session, const struct kvmig__r
 {
     if (takes_answer(session, KVMIG__STEP_LOCATE, "where the guest is"))
         judge(session, resolution, source, target);
+}
+
+/* ---- the last look, after the roll-back ---- */
+
+static int32_t look_of(const struct kvmig_session *session, const struct kvmig__side *source,
+                       const struct kvmig__side *target)
+{
+    if (target->reachable && target->state == KVMIG__STATE_RUNNING)
+        return KVMIG__LOOK_GONE;
+    if (!source->reachable)
+        return KVMIG__LOOK_NONE;
+    switch (source->state) {
+    case KVMIG__STATE_RUNNING:
+    case KVMIG__STATE_SUSPENDED_PM: /* the guest sleeps by its own will */
+        return KVMIG__LOOK_RUNS;
+    case KVMIG__STATE_PAUSED:
+        return session->plan->was_paused ? KVMIG__LOOK_RUNS : KVMIG__LOOK_STOPPED;
+    default:
+        return KVMIG__LOOK_GONE;
+    }
+}
+
+static void note_stopped(struct kvmig_session *session, const struct kvmig__side *source)
+{
+    kvmig__session_say_finding(session, "SOURCE_NOT_RUNNING", KVMIG_SEVERITY_WARN, session->plan->source,
+                               kvmig__domain_reason_name(source->reason),
+                               "Ask with kvmig_cluster_locate(): it says whether the guest may be resumed there.",
+                               "the guest is on %s, and is paused there although it was not before",
+                               session->plan->source);
+}
+
+/* A host that fell silent takes nothing back of what was proven before. */
+static void set_last_final(struct kvmig_session *session, const struct kvmig__side *source,
+                           const struct kvmig__side *target)
+{
+    const struct kvmig__resolution resolution = kvmig__resolve(source, target, target);
+    const struct kvmig__outcome outcome = outcome_of(session, &resolution, source, target);
+
+    if (source->reachable && target->reachable)
+        set_final(session, outcome.side, outcome.verdict, outcome.proof);
+    else if (session->last_look == KVMIG__LOOK_RUNS)
+        set_final(session, -1, KVMIG_LOCATION_FAILED,
+                  "the guest was proven to be on the source and is there; what is left on the target cannot be asked");
+}
+
+void kvmig__session_final_side(struct kvmig_session *session, const struct kvmig__side *source,
+                               const struct kvmig__side *target)
+{
+    if (session->awaited != KVMIG__STEP_UNDO)
+        return;
+    session->last_look = look_of(session, source, target);
+    set_last_final(session, source, target);
+    if (session->last_look == KVMIG__LOOK_STOPPED)
+        note_stopped(session, source);
+}
+
+void kvmig__session_handover_proof(struct kvmig_session *session, bool source_seen_stopped)
+{
+    if (session->awaited == KVMIG__STEP_FINISH)
+        session->handover = source_seen_stopped ? KVMIG__HANDOVER_SOURCE_STOPPED : KVMIG__HANDOVER_CALL_OK;
 }
 
 /* ---- while the call runs ---- */

@@ -52,7 +52,7 @@ static char *leftovers_of(const struct kvmig__report *report)
     return text;
 }
 
-static void note_rollback_incomplete(struct kvmig_session *session, const struct kvmig_error *error)
+static void note_rollback_incomplete(struct kvmig_session *session, const struct kvmig_error *error, bool proven)
 {
     char *evidence = kvmig__error_text(error), *leftovers = leftovers_of(session->report);
     const bool paused = session->resolution.verdict == KVMIG_LOCATION_FAILED_SOURCE_PAUSED;
@@ -62,8 +62,9 @@ static void note_rollback_incomplete(struct kvmig_session *session, const struct
         paused ? "Ask with kvmig_cluster_locate() and resume the guest on the source if it is still "
                  "paused; then remove what is left."
                : "Remove what is left when the host can be reached again.",
-        "the guest is on %s, but not everything could be undone%s%s", session->plan->source,
-        leftovers ? "; left: " : "", leftovers ? leftovers : "");
+        proven ? "the guest is on %s, but not everything could be undone%s%s"
+               : "it is not proven that the guest runs on %s, and not everything was undone%s%s",
+        session->plan->source, leftovers ? "; left: " : "", leftovers ? leftovers : "");
     free(evidence);
     free(leftovers);
 }
@@ -98,12 +99,38 @@ static void note_left_paused(struct kvmig_session *session)
                                session->plan->target);
 }
 
+static bool is_undoing(enum kvmig__fsm_state state)
+{
+    return state == KVMIG__ST_UNDOING_FAIL || state == KVMIG__ST_UNDOING_CANCEL;
+}
+
+/* What the report says in the end must not be older than the doubt. */
+static struct kvmig_error *unproven_after_undo(struct kvmig_session *session, const struct kvmig_error *error)
+{
+    struct kvmig__report *report = session->report;
+    char *leftovers = leftovers_of(report);
+
+    if (leftovers)
+        note_rollback_incomplete(session, error, false);
+    free(leftovers);
+    if (session->last_look == KVMIG__LOOK_NONE) {
+        kvmig__str_set(&report->final_host, NULL);
+        kvmig__str_set(&report->final_verdict, kvmig_location_verdict_name(KVMIG_LOCATION_UNDECIDED));
+        kvmig__str_set(&report->final_proof,
+                       "the roll-back began with the guest on the source, but it did not prove that "
+                       "the guest runs there");
+    }
+    return kvmig__session_not_held_error(session, error);
+}
+
 static void note_indeterminate(struct kvmig_session *session, struct kvmig_error *error)
 {
     struct kvmig_error *final = error;
 
     if (session->state == KVMIG__ST_FINISHING)
         final = kvmig__session_not_running_error(session, error);
+    else if (is_undoing(session->state))
+        final = unproven_after_undo(session, error);
     else if (!error || !says_unknown(error))
         final = kvmig__session_unanswered_error(session, error);
     if (final != error)
@@ -113,7 +140,7 @@ static void note_indeterminate(struct kvmig_session *session, struct kvmig_error
 
 static void note_undo_failed(struct kvmig_session *session, enum kvmig__fsm_state next, struct kvmig_error *error)
 {
-    note_rollback_incomplete(session, error);
+    note_rollback_incomplete(session, error, true);
     /* A cancelled session has no other error to tell. */
     if (next == KVMIG__ST_CANCELLED)
         keep_first(session, error);
@@ -154,7 +181,7 @@ void kvmig__session_note(struct kvmig_session *session, enum kvmig__fsm_state ne
     } else if (state == KVMIG__ST_FINISHING) {
         note_cleanup_pending(session, error);
         kvmig__error_free(error);
-    } else if (state == KVMIG__ST_UNDOING_FAIL || state == KVMIG__ST_UNDOING_CANCEL) {
+    } else if (is_undoing(state)) {
         note_undo_failed(session, next, error);
     } else if (is_cause(next)) {
         keep_first(session, error);
@@ -165,6 +192,23 @@ void kvmig__session_note(struct kvmig_session *session, enum kvmig__fsm_state ne
 }
 
 /* ---- the end ---- */
+
+static const char *handover_text(const struct kvmig_session *session)
+{
+    switch (session->handover) {
+    case KVMIG__HANDOVER_SOURCE_STOPPED:
+        return "the source was seen to hold no running copy, then the guest was resumed on the target (strict "
+               "hand-over)";
+    case KVMIG__HANDOVER_CALL_OK:
+        return "the migrate call reported success, after which nothing in libvirt resumes the source, which could not "
+               "be "
+               "asked; then the guest was resumed on the target (strict hand-over)";
+    default:
+        return "the guest was complete on the target and the source not to run it again; then the guest was resumed on "
+               "the "
+               "target (strict hand-over)";
+    }
+}
 
 static void complete_report(struct kvmig_session *session)
 {
@@ -179,9 +223,7 @@ static void complete_report(struct kvmig_session *session)
     replace(session, NULL);
     if (session->resolution.verdict == KVMIG_LOCATION_TARGET_PAUSED && report->handover_wait_ms != KVMIG__UNKNOWN) {
         kvmig__str_set(&report->final_verdict, kvmig_location_verdict_name(KVMIG_LOCATION_SUCCEEDED));
-        kvmig__str_set(&report->final_proof,
-                       "the source was proven to hold no running copy, then the guest was resumed on "
-                       "the target (strict hand-over)");
+        kvmig__str_set(&report->final_proof, handover_text(session));
     }
 }
 

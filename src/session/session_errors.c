@@ -102,6 +102,26 @@ struct kvmig_error *kvmig__session_not_running_error(const struct kvmig_session 
         "it on the target once the source is proven to hold no copy.");
 }
 
+struct kvmig_error *kvmig__session_not_held_error(const struct kvmig_session *session, const struct kvmig_error *why)
+{
+    char *what = kvmig__error_text(why), *cause = cause_text(session), *where = where_of(session);
+    char *evidence = kvmig__asprintf("%s%s%s", what ? what : "the source does not hold it any more",
+                                     cause ? "; before that: " : "", cause ? cause : "");
+    struct kvmig_error *error = kvmig__error_new(
+        KVMIG_EUNKNOWN, where, evidence,
+        "Start and destroy nothing. Ask with kvmig_cluster_locate(); it tells what is safe. The report names what this "
+        "session created and could not undo.",
+        "VM %s, from %s to %s: the guest was on the source when the roll-back began, but it is not proven that it runs "
+        "there now",
+        session->plan->vm, session->plan->source, session->plan->target);
+
+    free(where);
+    free(cause);
+    free(evidence);
+    free(what);
+    return error;
+}
+
 struct kvmig_error *kvmig__session_stayed_error(const struct kvmig_session *session)
 {
     return wrap(session, KVMIG_EMIGRATE, NULL, "the migrate call reported success, but the guest is on the source",

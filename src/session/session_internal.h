@@ -19,6 +19,16 @@
 
 #define KVMIG__NO_STEP (-1)
 
+/* What the driver's last reading after UNDO says about the source. */
+enum kvmig__last_look {
+    KVMIG__LOOK_NONE, /* not told, or the source did not answer */
+    KVMIG__LOOK_RUNS, /* as before: it runs, or is paused and was so before, or the guest sleeps */
+    KVMIG__LOOK_STOPPED, /* it holds the guest, which does not run */
+    KVMIG__LOOK_GONE, /* it does not hold the guest, or the guest runs on the target */
+};
+/* On what a strict hand-over resumed the target. */
+enum kvmig__handover_proof { KVMIG__HANDOVER_UNTOLD, KVMIG__HANDOVER_SOURCE_STOPPED, KVMIG__HANDOVER_CALL_OK };
+
 struct kvmig__session_input {
     enum kvmig__fsm_input input;
     struct kvmig_error *error; /* what went wrong; owned; NULL = nothing */
@@ -54,8 +64,11 @@ struct kvmig_session {
     struct kvmig__driver *driver;
     int32_t awaited; /* enum kvmig__step that the driver has to answer; KVMIG__NO_STEP */
     bool call_begun;
+    bool call_ok, call_failed; /* it returned so; neither = it did not return, or was given up */
     struct kvmig_error *call_error; /* what the migrate call said; NULL = success, or not returned */
     struct kvmig__resolution resolution; /* the last one */
+    int32_t last_look; /* enum kvmig__last_look: the source after UNDO */
+    int32_t handover; /* enum kvmig__handover_proof */
     bool left_paused; /* the guest is on the target, paused by somebody else */
 
     bool cancel_pending; /* a request waits for its CANCEL event */
@@ -91,6 +104,12 @@ void kvmig__session_undo(struct kvmig_session *session);
 enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *session,
                                                    const struct kvmig_error *error);
 
+/* How UNDO ended: STEP_OK, STEP_FAIL (leftovers), or AT_UNKNOWN if the source is not proven to hold the guest any more. error
+ * is NULL if all went well. */
+enum kvmig__fsm_input kvmig__session_undo_ended(const struct kvmig_session *session, const struct kvmig_error *error);
+/* UNDO was not answered in time. DEADLINE, or AT_UNKNOWN if it is not proven what became of the source. */
+enum kvmig__fsm_input kvmig__session_undo_overdue(const struct kvmig_session *session);
+
 /* ---- session_end.c ---- */
 void kvmig__session_end(struct kvmig_session *session);
 /* The session is about to move to next. What becomes of the error that brought it there: the cause of the end, a notice, or
@@ -104,6 +123,7 @@ struct kvmig_error *kvmig__session_unknown_error(const struct kvmig_session *ses
 struct kvmig_error *kvmig__session_unanswered_error(const struct kvmig_session *session, const struct kvmig_error *why);
 struct kvmig_error *kvmig__session_not_running_error(const struct kvmig_session *session,
                                                      const struct kvmig_error *why);
+struct kvmig_error *kvmig__session_not_held_error(const struct kvmig_session *session, const struct kvmig_error *why);
 struct kvmig_error *kvmig__session_stayed_error(const struct kvmig_session *session);
 char *kvmig__error_text(const struct kvmig_error *error); /* message and evidence in one line; NULL gives NULL */
 

@@ -20,6 +20,15 @@ static int64_t with_margin(int64_t ms)
 
 /* ---- deadlines ---- */
 
+/* The call may be lost while the migration goes on: then the driver watches it as long as a call may take. */
+static int64_t locate_by(const struct kvmig_session *session, int64_t now_ms)
+{
+    const struct kvmig__driver_limits *limits = &session->limits;
+    const int64_t call_by_ms = session->report->call_started_ms + limits->migrate_ms;
+
+    return (session->call_begun && call_by_ms > now_ms ? call_by_ms : now_ms) + with_margin(limits->resolve_ms);
+}
+
 static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
 {
     const struct kvmig__driver_limits *limits = &session->limits;
@@ -37,16 +46,18 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
     case KVMIG__ST_ABORTING_TIMEOUT:
         return now_ms + with_margin(limits->abort_ms);
     case KVMIG__ST_VERIFYING:
+        return now_ms + with_margin(limits->resolve_ms);
     case KVMIG__ST_LOCATING_FAIL:
     case KVMIG__ST_LOCATING_CANCEL:
-        return now_ms + with_margin(limits->resolve_ms);
+        return locate_by(session, now_ms);
     case KVMIG__ST_SCHEDULING:
     case KVMIG__ST_PREPARING:
     case KVMIG__ST_STOPPING_CANCEL:
     case KVMIG__ST_FINISHING:
-    case KVMIG__ST_UNDOING_FAIL:
-    case KVMIG__ST_UNDOING_CANCEL:
         return now_ms + with_margin(limits->step_ms);
+    case KVMIG__ST_UNDOING_FAIL:
+    case KVMIG__ST_UNDOING_CANCEL: /* each of its parts is given some time, whatever those before it took */
+        return now_ms + with_margin(2 * limits->step_ms);
     default:
         return INT64_MAX;
     }
@@ -91,6 +102,8 @@ void kvmig__session_on_deadline(void *data)
     }
     if (session->state == KVMIG__ST_FINISHING && kvmig__session_finish_failed(session, error) == KVMIG__IN_AT_UNKNOWN)
         input = KVMIG__IN_AT_UNKNOWN;
+    if (session->state == KVMIG__ST_UNDOING_FAIL || session->state == KVMIG__ST_UNDOING_CANCEL)
+        input = kvmig__session_undo_overdue(session);
     kvmig__session_feed(session, input, error);
 }
 
@@ -146,7 +159,8 @@ static void begin_finish(struct kvmig_session *session)
 
 static void begin_abort(struct kvmig_session *session)
 {
-    session->driver->ops->abort(session->driver);
+    if (session->call_begun)
+        session->driver->ops->abort(session->driver);
 }
 
 static void act(struct kvmig_session *session, uint32_t actions)

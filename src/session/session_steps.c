@@ -90,3 +90,18 @@ enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *s
         return KVMIG__IN_AT_UNKNOWN;
     return KVMIG__IN_STEP_FAIL;
 }
+
+enum kvmig__fsm_input kvmig__session_undo_ended(const struct kvmig_session *session, const struct kvmig_error *error)
+{
+    if (session->last_look == KVMIG__LOOK_GONE || (error && error->code == -KVMIG_EUNKNOWN))
+        return KVMIG__IN_AT_UNKNOWN;
+    return error ? KVMIG__IN_STEP_FAIL : KVMIG__IN_STEP_OK;
+}
+
+enum kvmig__fsm_input kvmig__session_undo_overdue(const struct kvmig_session *session)
+{
+    /* Before the call nothing of ours touched the guest: only what was created can be left. */
+    if (session->last_look == KVMIG__LOOK_RUNS || (!session->call_begun && session->last_look == KVMIG__LOOK_NONE))
+        return KVMIG__IN_DEADLINE;
+    return KVMIG__IN_AT_UNKNOWN;
+}

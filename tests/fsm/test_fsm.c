@@ -168,6 +168,34 @@ static void unproven_places_end_indeterminate_and_touch_nothing(void **test_stat
     }
 }
 
+/* A roll-back that does not prove the guest on the source is no clean failure. */
+static void undoing_can_end_unproven(void **test_state)
+{
+    static const int32_t states[] = { KVMIG__ST_UNDOING_FAIL, KVMIG__ST_UNDOING_CANCEL };
+
+    (void)test_state;
+    for (size_t k = 0; k < 2; k++) {
+        const struct kvmig__fsm_pair *pair = pair_of(states[k], KVMIG__IN_AT_UNKNOWN);
+
+        assert_int_equal(pair->kind, KVMIG__PAIR_GO);
+        assert_int_equal(pair->next, KVMIG__ST_INDETERMINATE);
+        assert_int_not_equal(pair_of(states[k], KVMIG__IN_STEP_FAIL)->next, KVMIG__ST_INDETERMINATE);
+    }
+}
+
+/* The migration may go on although its call is lost, so a cancel reaches it wherever a call may be behind. */
+static void cancel_reaches_a_migration_whose_call_is_lost(void **test_state)
+{
+    static const int32_t states[] = { KVMIG__ST_RUNNING, KVMIG__ST_ABORTING_TIMEOUT, KVMIG__ST_LOCATING_FAIL,
+                                      KVMIG__ST_LOCATING_CANCEL };
+
+    (void)test_state;
+    for (size_t k = 0; k < sizeof(states) / sizeof(states[0]); k++) {
+        assert_true(pair_of(states[k], KVMIG__IN_CANCEL)->actions & KVMIG__DO_ABORT);
+        assert_int_equal(pair_of(states[k], KVMIG__IN_CANCEL)->actions & SAY, 0);
+    }
+}
+
 /* Walks every path, carrying whether a cancel is pending: it is answered before the end on each of them. */
 struct walk {
     bool seen[KVMIG__N_STATES][2];
@@ -261,6 +289,8 @@ int main(void)
         cmocka_unit_test(success_needs_a_proof_and_has_no_way_back),
         cmocka_unit_test(after_the_call_no_end_but_through_the_resolver),
         cmocka_unit_test(unproven_places_end_indeterminate_and_touch_nothing),
+        cmocka_unit_test(undoing_can_end_unproven),
+        cmocka_unit_test(cancel_reaches_a_migration_whose_call_is_lost),
         cmocka_unit_test(every_cancel_is_answered_before_the_end),
         cmocka_unit_test(every_state_is_reached),
         cmocka_unit_test(any_order_of_inputs_ends_at_most_once_and_acts_no_more),

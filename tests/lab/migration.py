@@ -18,7 +18,9 @@ from kvmiglab import LabError, proc, settings
 REPOSITORY = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("KVMIG_BUILD", REPOSITORY / "build"))
 DEADLINE = 120
-ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99", "UBSAN_OPTIONS": "print_stacktrace=1"}
+SUPPRESSIONS = REPOSITORY / "tests/sanitizers/lsan.supp"
+ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99",
+               "LSAN_OPTIONS": f"suppressions={SUPPRESSIONS}:print_suppressions=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
 SUCCESS, FAILED, BLOCKED, CANCELLED, INDETERMINATE = 0, 1, 3, 4, 5
 
 

@@ -3,11 +3,15 @@
 from migration import Guest
 
 
+def action_codes(location):
+    return [a["code"] for a in location["actions"]]
+
+
 def test_guest_that_never_moved(lab, tool, make_vm):
     vm = make_vm("w-home", disks=["shared:8M"])
     code, location = tool.where(vm)
     assert code == 0 and location["verdict"] == "NO_FINDING" and location["host"] == "kvmig-a"
-    assert location["actions"] == []
+    assert action_codes(location) == []
 
 
 def test_guest_that_moved(lab, tool, make_vm):
@@ -22,7 +26,7 @@ def test_migration_under_way(lab, tool, make_vm):
     migration = tool.start(vm, "b", "--unsafe", "--bandwidth", "4")
     migration.wait_progress(lambda p: p.get("memory_sent", 0) > 0, "first bytes")
     code, location = tool.where(vm)
-    assert location["verdict"] == "RUNNING" and location["actions"] == ["WAIT"]
+    assert location["verdict"] == "RUNNING" and action_codes(location) == ["WAIT"]
     migration.cancel()
     migration.finish()
 
@@ -35,7 +39,7 @@ def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, ma
     b.virsh("create", "/run/split.xml", timeout=60)
     code, location = tool.where(vm)
     assert code != 0 and location["verdict"] == "SPLIT_BRAIN" and location["host"] is None
-    assert location["actions"] == ["SUSPEND_BOTH"]
+    assert action_codes(location) == ["SUSPEND_BOTH"]
     code, out, err = tool.run("where", vm.name, "--source", "kvmig-a", "--target", "kvmig-b",
                               "--apply", "DESTROY_TARGET")
     assert code != 0 and "DESTROY_TARGET" in err
@@ -55,7 +59,7 @@ def test_host_that_hangs_leaves_it_undecided(lab, tool, make_vm):
     b = lab.host("b")
     b.daemon("pause")
     code, location = tool.where(vm, "--call-timeout", "3000")
-    assert location["verdict"] == "UNDECIDED" and location["actions"] in ([], ["WAIT"])
+    assert location["verdict"] == "UNDECIDED" and action_codes(location) in ([], ["WAIT"])
     assert code != 0
     b.daemon("continue")
 
@@ -67,7 +71,7 @@ def test_paused_target_of_a_strict_handover_can_be_resumed(lab, tool, make_vm):
     lab.ctl(["virsh", "-q", "-c", lab.host("a").uri, "migrate", "--live", "--p2p", "--unsafe", "--suspend",
              vm.name, lab.host("b").uri], timeout=60)
     code, location = tool.where(vm)
-    assert location["verdict"] == "TARGET_PAUSED" and location["actions"] == ["RESUME_TARGET"]
+    assert location["verdict"] == "TARGET_PAUSED" and action_codes(location) == ["RESUME_TARGET"]
     assert vm.states()["b"].startswith("paused")
     code, location = tool.where(vm, "--apply", "RESUME_TARGET")
     assert code == 0 and location["verdict"] == "SUCCEEDED"

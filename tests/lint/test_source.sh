@@ -18,8 +18,8 @@ licensed() { # in the checkout or the archive: not what is built or only data
         -o -name .libs -o -name .deps -o -name __pycache__ \) -prune -o -type f -print | sed 's,^\./,,' | sort | while read -r f; do
         case ${f##*/} in
         *.c | *.h | *.py | *.sh | *.inc | *.map | *.pc.in | *.dict | Makefile.am | configure.ac) echo "$f" ;;
-        *.* | configure | libtool) ;;
-        *) head -n 4 "$f" | sed -n '1 {/^#!/!q}; /temporary wrapper script/q; $p' | grep -q . && echo "$f" ;;
+        *.* | configure | configure~ | libtool) ;;
+        *) head -n 1 "$f" | grep -q '^#!' && ! head -n 4 "$f" | grep -q 'temporary wrapper script' && echo "$f" ;;
         esac
     done
 }

@@ -67,6 +67,20 @@ void kvmig__session_located(struct kvmig_session *s, const struct kvmig__resolut
     take_answer(s, NULL);
 }
 
+void kvmig__session_final_side(struct kvmig_session *s, const struct kvmig__side *source,
+                               const struct kvmig__side *target)
+{
+    s->final_sides++;
+    s->final_source_state = source->reachable ? source->state : -1;
+    s->final_target_state = target->reachable ? target->state : -1;
+}
+
+void kvmig__session_handover_proof(struct kvmig_session *s, bool source_seen_stopped)
+{
+    s->proofs++;
+    s->source_seen_stopped = source_seen_stopped;
+}
+
 void kvmig__session_progress(struct kvmig_session *s, const struct kvmig_progress *progress)
 {
     s->progresses++;

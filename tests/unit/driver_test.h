@@ -33,6 +33,10 @@ struct kvmig_session {
     bool hung; /* of the last call_done */
     size_t refusals;
     struct kvmig__resolution resolution;
+    size_t final_sides; /* how often told; states of the last, -1 = not reachable */
+    int32_t final_source_state, final_target_state;
+    size_t proofs;
+    bool source_seen_stopped;
     int32_t mode;
     size_t progresses, boundaries;
     uint64_t iteration;

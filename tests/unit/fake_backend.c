@@ -150,6 +150,9 @@ static const struct kvmig__side *side_of(const struct fake_host *fake)
     return &(world->call_returned ? world->sides_after : world->sides)[fake->index == 0 ? 0 : 1];
 }
 
+/* Of "vm-0". */
+static char vm_uuid[] = "550e8400-e29b-41d4-a716-446655440000";
+
 /* What a real host would do. */
 static void change_side(struct fake_host *fake, int32_t action)
 {
@@ -176,7 +179,11 @@ static void on_question(void *data)
 
     free(data);
     if (question.side_fn) {
-        question.side_fn(question.owner, side_of(question.fake));
+        struct kvmig__side side = *side_of(question.fake);
+
+        if (side.reachable && side.state != KVMIG__STATE_ABSENT)
+            side.uuid = vm_uuid;
+        question.side_fn(question.owner, &side);
         return;
     }
     if (question.fake->world->act_fails)
@@ -210,7 +217,7 @@ static void host_read_side(struct kvmig__host_backend *backend, const char *vm, 
 static void host_act(struct kvmig__host_backend *backend, const char *vm, int32_t action, int64_t timeout_ms,
                      kvmig__act_fn fn, void *owner)
 {
-    assert_non_null(vm);
+    assert_true(kvmig__is_uuid(vm)); /* never by a name */
     assert_true(timeout_ms > 0);
     ask(backend, (struct fake_question){ .act_fn = fn, .owner = owner, .action = action });
 }
@@ -249,6 +256,19 @@ static void locate(struct fake_driver *driver)
     kvmig__session_located(driver->session, &resolution, &sides[0], &sides[1]);
 }
 
+/* What the driver has to say before it answers the step. */
+static void tell_more(struct fake_driver *driver, int32_t step)
+{
+    const struct fake_world *world = driver->world;
+
+    if (step == KVMIG__STEP_UNDO && world->looks_again)
+        kvmig__session_final_side(driver->session, &world->sides_last[0], &world->sides_last[1]);
+    if (step == KVMIG__STEP_FINISH && world->tells_handover) {
+        kvmig__session_get_report(driver->session)->handover_wait_ms = 20;
+        kvmig__session_handover_proof(driver->session, world->source_seen_stopped);
+    }
+}
+
 static void on_answer(void *data)
 {
     struct fake_driver *driver = data;
@@ -257,6 +277,8 @@ static void on_answer(void *data)
 
     driver->answer = NULL;
     driver->step = -1;
+    if (step < 0)
+        return; /* the test has answered it */
     switch (step) {
     case KVMIG__STEP_MIGRATE:
         call_returns(driver, step_error(world, step), world->call_hung);
@@ -265,6 +287,7 @@ static void on_answer(void *data)
         locate(driver);
         break;
     default:
+        tell_more(driver, step);
         kvmig__session_step_done(driver->session, (enum kvmig__step)step, step_error(world, step));
         break;
     }
@@ -315,6 +338,8 @@ static void driver_abort(struct kvmig__driver *base)
     struct fake_driver *driver = (struct fake_driver *)base;
 
     driver->world->n_aborts++;
+    if (driver->step != KVMIG__STEP_MIGRATE)
+        return; /* no call is out: what becomes of a job is seen by LOCATE */
     cancel_task(&driver->answer);
     if (driver->world->abort != FAKE_ABORT_NEVER && !driver->abort_answer)
         driver->abort_answer = later(driver->world, on_abort_answer, driver);
@@ -457,6 +482,13 @@ void fake_answer_step(struct fake_world *world, enum kvmig__step step, struct kv
     kvmig__context_lock(world->context);
     world->driver->step = -1;
     kvmig__session_step_done(world->driver->session, step, error);
+    kvmig__context_unlock(world->context);
+}
+
+void fake_tell_last_look(struct fake_world *world)
+{
+    kvmig__context_lock(world->context);
+    kvmig__session_final_side(world->driver->session, &world->sides_last[0], &world->sides_last[1]);
     kvmig__context_unlock(world->context);
 }
 

@@ -57,6 +57,9 @@ struct fake_world {
     struct kvmig__side sides[2]; /* what source and target say, until the call has returned */
     struct kvmig__side sides_after[2]; /* what they say from then on */
     bool call_returned;
+    bool looks_again; /* UNDO tells a last reading: sides_last */
+    struct kvmig__side sides_last[2];
+    bool tells_handover, source_seen_stopped; /* FINISH tells on what it resumed the target */
     struct fake_driver *driver; /* the newest one; NULL once freed */
     int n_drivers, n_drivers_freed, n_aborts, n_begun;
     char log[4096]; /* "schedule prepare migrate ..." */
@@ -84,6 +87,7 @@ struct kvmig_plan *fake_plan(struct fake_world *world, const char *vm, const cha
 /* The answers that a test gives by itself; take the lock. */
 void fake_answer_step(struct fake_world *world, enum kvmig__step step, struct kvmig_error *error);
 void fake_answer_located(struct fake_world *world); /* from what the hosts say */
+void fake_tell_last_look(struct fake_world *world); /* sides_last */
 void fake_answer_call(struct fake_world *world, struct kvmig_error *error, bool hung);
 void fake_progress(struct fake_world *world, const struct kvmig_progress *progress);
 void fake_mode(struct fake_world *world, int32_t mode);

@@ -332,10 +332,11 @@ int virDomainIsPersistent(virDomainPtr domain)
 
 char *virDomainGetXMLDesc(virDomainPtr domain, unsigned int flags)
 {
-    (void)flags;
     if (!fake_enter_vm(domain, "xml"))
         return NULL;
-    char *xml = kvmig__strdup(fake_vm_of(domain)->definition ? fake_vm_of(domain)->definition : "<domain/>");
+    const struct fake_domain *vm = fake_vm_of(domain);
+    const char *text = vm->live && !(flags & VIR_DOMAIN_XML_INACTIVE) ? vm->live : vm->definition;
+    char *xml = kvmig__strdup(text ? text : "<domain/>");
     fake_leave(0);
     return xml;
 }

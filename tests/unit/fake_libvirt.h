@@ -25,6 +25,7 @@ struct fake_domain {
     bool persistent;
     enum fake_job job;
     const char *definition; /* what libvirt would say; NULL = "<domain/>" */
+    const char *live; /* the same of the running guest; NULL = as defined */
 };
 
 struct fake_host {

@@ -229,11 +229,11 @@ static void initialised_options_are_zero_but_for_their_size(void **state)
     assert_int_equal(kvmig__opts_init(&here, sizeof(here.opts), "call"), 0);
     assert_int_equal(here.opts.size, sizeof(here.opts));
     assert_int_equal(here.opts.a, 0);
-    assert_int_equal(here.behind, -1);
+    assert_true(here.behind == -1);
     memset(&old, 0xff, sizeof(old));
     assert_int_equal(kvmig__opts_init(&old, sizeof(old.size), "call"), 0);
     assert_int_equal(old.size, sizeof(old.size));
-    assert_int_equal(old.a, -1); /* a caller that knows less has less */
+    assert_true(old.a == UINT32_MAX); /* a caller that knows less has less */
 }
 
 static void options_without_room_for_their_size_are_not_initialised(void **state)

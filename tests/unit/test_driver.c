@@ -257,6 +257,9 @@ static void the_targets_copy_goes_first_then_the_source_resumes_then_volumes_go(
     assert_string_equal(outcome_of(&s, "domain", "b"), "undone");
     assert_string_equal(outcome_of(&s, "volume", "b"), "undone");
     assert_true(kvmig__findings_has(&s.notices, "SOURCE_RESUMED"));
+    assert_int_equal(s.final_sides, 1);
+    assert_int_equal(s.final_source_state, KVMIG__STATE_RUNNING);
+    assert_int_equal(s.final_target_state, KVMIG__STATE_ABSENT);
     close_driver(&s);
 }
 
@@ -283,7 +286,9 @@ static void a_copy_that_cannot_be_destroyed_keeps_the_source_paused_and_the_volu
     failed_call(&s, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION);
     set_failing(FAKE_B, "destroy");
     run_step(&s, KVMIG__STEP_UNDO);
-    assert_error(&s, "virDomainDestroyFlags failed");
+    assert_error(&s, "not proven to run on the source as before");
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_non_null(strstr(s.error->evidence, "virDomainDestroyFlags failed"));
     assert_log("b create one.img; a migrate; ");
     assert_non_null(strstr(outcome_of(&s, "volume", "b"), "failed: "));
     close_driver(&s);
@@ -297,7 +302,8 @@ static void a_target_that_runs_is_not_destroyed(void **state)
     prepare(&s);
     failed_call(&s, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_MIGRATED);
     run_step(&s, KVMIG__STEP_UNDO);
-    assert_error(&s, "the copy on the target runs");
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_non_null(strstr(s.error->evidence, "the copy on the target runs"));
     assert_log("a migrate; ");
     close_driver(&s);
 }
@@ -311,7 +317,9 @@ static void nothing_is_removed_when_the_source_no_longer_holds_the_guest(void **
     prepare(&s);
     failed_call(&s, VIR_DOMAIN_SHUTOFF, 0, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION);
     run_step(&s, KVMIG__STEP_UNDO);
-    assert_error(&s, "not seen to hold the guest");
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_non_null(strstr(s.error->evidence, "not seen to hold the guest"));
+    assert_int_equal(s.final_source_state, KVMIG__STATE_SHUTOFF);
     assert_log("b create one.img; a migrate; ");
     close_driver(&s);
 }
@@ -321,6 +329,7 @@ static void a_definition_that_the_migration_made_is_removed(void **state)
     struct kvmig_session s;
     (void)state;
     open_driver(&s, 5000, 1000);
+    s.plan->request.handover = KVMIG_HANDOVER_STRICT; /* so that a complete copy is paused as by a user */
     prepare(&s);
     failed_call(&s, VIR_DOMAIN_RUNNING, 0, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_USER);
     fake.hosts[FAKE_B].vm.persistent = true;
@@ -338,6 +347,7 @@ static void a_definition_that_was_there_before_comes_back(void **state)
     set_vm(FAKE_B, VIR_DOMAIN_SHUTOFF, 0);
     fake.hosts[FAKE_B].vm.persistent = true;
     fake.hosts[FAKE_B].vm.definition = "<old/>";
+    s.plan->request.handover = KVMIG_HANDOVER_STRICT;
     prepare(&s);
     failed_call(&s, VIR_DOMAIN_RUNNING, 0, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_USER);
     fake.hosts[FAKE_B].vm.definition = "<new/>";
@@ -369,6 +379,112 @@ static void without_a_call_a_domain_on_the_target_is_not_ours(void **state)
     set_vm(FAKE_B, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION);
     pass_step(&s, KVMIG__STEP_UNDO);
     assert_log("");
+    close_driver(&s);
+}
+
+static void a_domain_on_the_target_that_does_not_look_like_our_copy_is_left_alone(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    prepare(&s);
+    failed_call(&s, VIR_DOMAIN_RUNNING, 0, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_USER);
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_error(&s, "not seen to be a copy that this migration made");
+    assert_int_not_equal(s.error->code, -KVMIG_EUNKNOWN); /* the source runs: it is a leftover */
+    assert_log("a migrate; ");
+    close_driver(&s);
+}
+
+static void a_domain_that_made_the_call_fail_is_not_ours(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    prepare(&s);
+    fake.call_code = VIR_ERR_DOM_EXIST;
+    failed_call(&s, VIR_DOMAIN_RUNNING, 0, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION);
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_error(&s, "not seen to be a copy that this migration made");
+    assert_log("a migrate; ");
+    close_driver(&s);
+}
+
+static void a_definition_that_nothing_of_ours_can_have_made_is_left_alone(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    plan_new_volume(&s, "vda", "one.img");
+    prepare(&s);
+    failed_call(&s, VIR_DOMAIN_RUNNING, 0, VIR_DOMAIN_SHUTOFF, 0); /* before the memory was begun with */
+    fake.hosts[FAKE_B].vm.persistent = true;
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_error(&s, "not seen to come from it");
+    assert_log("b create one.img; a migrate; b delete one.img; ");
+    close_driver(&s);
+}
+
+static void a_source_that_cannot_be_resumed_is_an_unknown_end(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    prepare(&s);
+    failed_call(&s, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, VIR_DOMAIN_SHUTOFF, 0);
+    set_failing(FAKE_A, "resume");
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_error(&s, "not proven to run on the source as before");
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_int_equal(s.final_source_state, KVMIG__STATE_PAUSED);
+    close_driver(&s);
+}
+
+static void a_volume_that_hangs_takes_no_time_from_the_source(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 800, 1000);
+    plan_new_volume(&s, "vda", "one.img");
+    plan_new_volume(&s, "vdb", "two.img");
+    prepare(&s);
+    failed_call(&s, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, VIR_DOMAIN_SHUTOFF, 0);
+    fake_lock();
+    fake.hosts[FAKE_B].hang_in = "delete";
+    fake_unlock();
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_non_null(s.error);
+    assert_int_not_equal(s.error->code, -KVMIG_EUNKNOWN); /* volumes are leftovers: the source was seen to run */
+    assert_int_equal(s.final_source_state, KVMIG__STATE_RUNNING);
+    assert_log("b create one.img; b create two.img; a migrate; a resume; ");
+    close_driver(&s);
+}
+
+static int32_t downtime_is_set(void *session)
+{
+    (void)session;
+    fake_lock();
+    bool set = fake.hosts[FAKE_A].max_downtime == 50;
+    fake_unlock();
+    return set;
+}
+
+static void a_limit_that_was_set_too_late_is_set_back(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 100);
+    s.plan->request.max_downtime_ms = 50;
+    prepare(&s);
+    fake.hosts[FAKE_A].hang_in = "set downtime";
+    begin(&s, KVMIG__STEP_MIGRATE);
+    await(&s, hangs);
+    abort_call(&s);
+    await(&s, has_answer);
+    fake_release(FAKE_A);
+    await(&s, downtime_is_set);
+    pass_step(&s, KVMIG__STEP_UNDO);
+    assert_int_equal(fake.hosts[FAKE_A].max_downtime, 300);
     close_driver(&s);
 }
 
@@ -428,6 +544,12 @@ int main(void)
         cmocka_unit_test(a_definition_that_was_there_before_comes_back),
         cmocka_unit_test(an_unchanged_definition_is_left_alone),
         cmocka_unit_test(without_a_call_a_domain_on_the_target_is_not_ours),
+        cmocka_unit_test(a_domain_on_the_target_that_does_not_look_like_our_copy_is_left_alone),
+        cmocka_unit_test(a_domain_that_made_the_call_fail_is_not_ours),
+        cmocka_unit_test(a_definition_that_nothing_of_ours_can_have_made_is_left_alone),
+        cmocka_unit_test(a_source_that_cannot_be_resumed_is_an_unknown_end),
+        cmocka_unit_test(a_volume_that_hangs_takes_no_time_from_the_source),
+        cmocka_unit_test(a_limit_that_was_set_too_late_is_set_back),
         cmocka_unit_test(limits_that_were_changed_are_set_back),
         cmocka_unit_test(a_destroy_that_was_given_up_does_not_happen_later),
     };

@@ -106,6 +106,12 @@ static void postcopy_begins_after_the_first_round_and_is_asked_for_once(void **s
     close_driver(&s);
 }
 
+static int32_t was_aborted(void *session)
+{
+    (void)session;
+    return count_in_log("abort") > 0;
+}
+
 static int32_t has_notice(void *session)
 {
     return ((struct kvmig_session *)session)->notices.n > 0;
@@ -239,11 +245,11 @@ static void a_call_that_does_not_end_after_an_abort_is_given_up(void **state)
     await(&s, has_answer);
     assert_true(s.hung);
     assert_error(&s, "did not return after it was aborted");
-    pass_step(&s, KVMIG__STEP_LOCATE); /* the job is still there */
-    assert_int_equal(s.resolution.verdict, KVMIG_LOCATION_RUNNING);
-    assert_false(s.resolution.decided);
+    begin(&s, KVMIG__STEP_LOCATE);
+    kvmig_context_run(s.context, has_answer, &s, 700); /* longer than the step may take when there is no job */
+    assert_int_equal(s.answers, 0);
     fake_release_call();
-    pass_step(&s, KVMIG__STEP_LOCATE);
+    await(&s, has_answer);
     assert_int_equal(s.resolution.side, 1);
     assert_int_equal(s.answers, 1); /* the call's late return is no answer */
     close_driver(&s);
@@ -253,6 +259,145 @@ static int32_t hangs(void *session)
 {
     (void)session;
     return fake_is_hung();
+}
+
+/* A call that hangs before libvirt begins with it, and is given up. */
+static void call_given_up_in_the_queue(struct kvmig_session *s)
+{
+    plan_new_volume(s, "vda", "one.img");
+    prepare(s);
+    fake_lock();
+    fake.hosts[FAKE_A].hang_in = "migrate";
+    fake_unlock();
+    begin(s, KVMIG__STEP_MIGRATE);
+    await(s, hangs);
+    abort_call(s);
+    await(s, has_answer);
+    assert_true(s->hung);
+}
+
+static void a_source_that_may_still_carry_a_given_up_call_out_proves_nothing(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 300, 150);
+    call_given_up_in_the_queue(&s);
+    pass_step(&s, KVMIG__STEP_LOCATE); /* it runs there, without a job, and the target has nothing */
+    assert_false(s.resolution.decided);
+    assert_int_equal(s.resolution.verdict, KVMIG_LOCATION_UNDECIDED);
+    assert_int_equal(s.resolution.side, 0);
+    fake_release(FAKE_A);
+    begin(&s, KVMIG__STEP_LOCATE);
+    await(&s, has_answer);
+    assert_int_equal(s.resolution.side, 1);
+    close_driver(&s);
+}
+
+static void nothing_is_undone_while_a_given_up_call_is_out(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 300, 150);
+    call_given_up_in_the_queue(&s);
+    run_step(&s, KVMIG__STEP_UNDO);
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_non_null(strstr(outcome_of(&s, "volume", "b"), "failed: "));
+    close_driver(&s); /* the call is carried out now */
+    char *log = fake_log();
+    assert_null(strstr(log, "delete"));
+    free(log);
+}
+
+static void a_source_that_falls_silent_ends_the_wait_for_the_call(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 300, 300);
+    waiting_call(&s);
+    fake_lock();
+    fake.hosts[FAKE_A].fail_text = "End of file while reading data: Input/output error";
+    fake.hosts[FAKE_A].fail_in = "state";
+    fake_unlock();
+    await(&s, has_answer);
+    assert_true(s.hung);
+    assert_error(&s, "the source fell silent");
+    assert_true(kvmig__findings_has(&s.notices, "SOURCE_SILENT"));
+    close_driver(&s);
+}
+
+static void a_tuning_behind_a_poll_that_hangs_is_not_lost(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 300);
+    waiting_call(&s);
+    fake_lock();
+    fake.hosts[FAKE_A].hang_in = "statistics";
+    fake_unlock();
+    await(&s, hangs);
+    tune(&s, KVMIG__TUNE_BANDWIDTH, 64);
+    await(&s, speed_is_set);
+    assert_int_equal(s.answers, 0); /* the host answers, only its QEMU does not */
+    close_driver(&s);
+}
+
+static void a_migration_that_outlives_its_call_is_awaited_and_can_be_aborted(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 200, 1000);
+    prepare(&s);
+    fake.call = FAKE_FAILS;
+    run_step(&s, KVMIG__STEP_MIGRATE);
+    fake_lock();
+    fake.hosts[FAKE_A].vm.job = FAKE_OUT;
+    fake_unlock();
+    begin(&s, KVMIG__STEP_LOCATE);
+    kvmig_context_run(s.context, has_answer, &s, 500);
+    assert_int_equal(s.answers, 0);
+    abort_call(&s);
+    await(&s, was_aborted);
+    fake_lock();
+    fake.hosts[FAKE_A].vm.job = FAKE_NO_JOB;
+    fake_unlock();
+    await(&s, has_answer);
+    assert_true(s.resolution.decided);
+    assert_int_equal(s.resolution.side, -1);
+    close_driver(&s);
+}
+
+static void a_disk_that_the_definition_lacks_does_not_prevent_the_call(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    plan_new_volume(&s, "vda", "one.img");
+    kvmig__str_set(&s.plan->disks.v[0].target_path, "/p/two.img");
+    kvmig__str_set(&s.plan->disks.v[0].volume, "two.img");
+    fake.hosts[FAKE_A].vm.live =
+        "<domain type='kvm'><name>vm</name><uuid>" FAKE_UUID "</uuid><devices><disk type='file' device='disk'>"
+        "<source file='/p/one.img'/><target dev='vda'/></disk></devices></domain>";
+    fake.hosts[FAKE_A].vm.definition = "<domain type='kvm'><name>vm</name><uuid>" FAKE_UUID "</uuid></domain>";
+    prepare(&s);
+    pass_step(&s, KVMIG__STEP_MIGRATE);
+    assert_int_equal(count_in_log("a migrate"), 1);
+    close_driver(&s);
+}
+
+static void a_refusal_in_another_language_is_understood(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    fake.abort_text = "Die angeforderte Operation ist nicht zulässig";
+    waiting_call(&s);
+    set_vm(FAKE_A, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY);
+    abort_call(&s);
+    await(&s, was_refused);
+    fake_release_call();
+    await(&s, has_answer);
+    assert_null(s.error);
+    close_driver(&s);
 }
 
 static void an_abort_gets_through_although_a_poll_hangs(void **state)
@@ -278,10 +423,9 @@ static void the_call_is_given_up_when_another_step_begins(void **state)
     (void)state;
     open_driver(&s, 300, 1000);
     waiting_call(&s);
-    pass_step(&s, KVMIG__STEP_LOCATE);
-    assert_false(s.resolution.decided);
+    begin(&s, KVMIG__STEP_LOCATE);
     fake_release_call();
-    pass_step(&s, KVMIG__STEP_LOCATE);
+    await(&s, has_answer);
     assert_int_equal(s.answers, 1);
     assert_int_equal(s.resolution.side, 1);
     close_driver(&s);
@@ -361,6 +505,29 @@ static void a_host_that_stays_silent_leaves_it_undecided(void **state)
     close_driver(&s);
 }
 
+static void a_host_that_swallows_every_question_is_not_asked_without_end(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 2000, 1000);
+    prepare(&s);
+    fake.call = FAKE_FAILS;
+    run_step(&s, KVMIG__STEP_MIGRATE);
+    fake_lock();
+    fake.hosts[FAKE_B].hang_in = "state";
+    fake.hosts[FAKE_B].vm.there = true;
+    fake_unlock();
+    for (int i = 0; i < 12; i++) { /* each is given up by the next */
+        begin(&s, KVMIG__STEP_LOCATE);
+        kvmig_context_run(s.context, has_answer, &s, 30);
+    }
+    fake_lock();
+    size_t hung = fake.hung;
+    fake_unlock();
+    assert_in_range(hung, 2, 8);
+    close_driver(&s);
+}
+
 static void without_a_call_a_silent_target_does_not_matter(void **state)
 {
     struct kvmig_session s;
@@ -393,10 +560,18 @@ int main(void)
         cmocka_unit_test(a_call_that_does_not_end_after_an_abort_is_given_up),
         cmocka_unit_test(an_abort_gets_through_although_a_poll_hangs),
         cmocka_unit_test(the_call_is_given_up_when_another_step_begins),
+        cmocka_unit_test(a_source_that_may_still_carry_a_given_up_call_out_proves_nothing),
+        cmocka_unit_test(nothing_is_undone_while_a_given_up_call_is_out),
+        cmocka_unit_test(a_source_that_falls_silent_ends_the_wait_for_the_call),
+        cmocka_unit_test(a_tuning_behind_a_poll_that_hangs_is_not_lost),
+        cmocka_unit_test(a_migration_that_outlives_its_call_is_awaited_and_can_be_aborted),
+        cmocka_unit_test(a_disk_that_the_definition_lacks_does_not_prevent_the_call),
+        cmocka_unit_test(a_refusal_in_another_language_is_understood),
         cmocka_unit_test(the_driver_can_go_at_any_time),
         cmocka_unit_test(a_managed_call_uses_connections_of_its_own),
         cmocka_unit_test(a_source_daemon_that_dies_ends_the_call_and_is_asked_again_when_it_is_back),
         cmocka_unit_test(a_host_that_stays_silent_leaves_it_undecided),
+        cmocka_unit_test(a_host_that_swallows_every_question_is_not_asked_without_end),
         cmocka_unit_test(without_a_call_a_silent_target_does_not_matter),
     };
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,6 +128,8 @@ static void the_target_is_resumed_when_the_source_is_gone(void **state)
     strictly_moved(&s);
     pass_step(&s, KVMIG__STEP_FINISH);
     assert_log("a migrate; b resume; a undefine; ");
+    assert_int_equal(s.proofs, 1);
+    assert_true(s.source_seen_stopped);
     assert_true(s.report->handover_wait_ms != KVMIG__UNKNOWN);
     close_driver(&s);
 }
@@ -172,6 +174,8 @@ static void a_silent_source_does_not_hold_up_a_call_that_succeeded(void **state)
     assert_non_null(s.error); /* the source could not be cleaned */
     assert_true(s.report->handover_wait_ms != KVMIG__UNKNOWN);
     assert_log("a migrate; b resume; ");
+    assert_int_equal(s.proofs, 1);
+    assert_false(s.source_seen_stopped);
     close_driver(&s);
 }
 
@@ -186,6 +190,60 @@ static void a_target_that_cannot_be_resumed_is_an_unknown_end_and_keeps_everythi
     assert_error(&s, "not proven to run there");
     assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
     assert_log("a migrate; ");
+    close_driver(&s);
+}
+
+static void a_target_that_an_io_error_paused_is_not_verified(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    moved(&s);
+    set_vm(FAKE_B, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_IOERROR);
+    run_step(&s, KVMIG__STEP_FINISH);
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_log("a migrate; "); /* the source keeps its definition */
+    close_driver(&s);
+}
+
+static void a_target_that_does_not_answer_is_not_verified(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 300, 1000);
+    moved(&s);
+    fake_lock();
+    fake.hosts[FAKE_B].hang_in = "state";
+    fake_unlock();
+    run_step(&s, KVMIG__STEP_FINISH);
+    assert_int_equal(s.error->code, -KVMIG_EUNKNOWN);
+    assert_string_equal(s.error->where, "b");
+    assert_log("a migrate; ");
+    close_driver(&s);
+}
+
+static int32_t sees_a_pause(void *session)
+{
+    return ((struct kvmig_session *)session)->mode == KVMIG_MODE_PAUSED;
+}
+
+static void a_guest_that_a_user_paused_meanwhile_is_not_resumed_by_a_strict_handover(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    s.plan->request.handover = KVMIG_HANDOVER_STRICT;
+    prepare(&s);
+    fake.call = FAKE_WAITS;
+    begin(&s, KVMIG__STEP_MIGRATE);
+    set_vm(FAKE_A, VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_USER);
+    await(&s, sees_a_pause);
+    fake_release_call();
+    await(&s, has_answer);
+    pass_step(&s, KVMIG__STEP_LOCATE);
+    pass_step(&s, KVMIG__STEP_FINISH);
+    assert_log("a migrate; a undefine; ");
+    assert_true(kvmig__findings_has(&s.notices, "TARGET_LEFT_PAUSED"));
     close_driver(&s);
 }
 
@@ -220,6 +278,9 @@ int main(void)
         cmocka_unit_test(the_target_is_not_resumed_while_the_source_runs),
         cmocka_unit_test(a_silent_source_does_not_hold_up_a_call_that_succeeded),
         cmocka_unit_test(a_target_that_cannot_be_resumed_is_an_unknown_end_and_keeps_everything),
+        cmocka_unit_test(a_target_that_an_io_error_paused_is_not_verified),
+        cmocka_unit_test(a_target_that_does_not_answer_is_not_verified),
+        cmocka_unit_test(a_guest_that_a_user_paused_meanwhile_is_not_resumed_by_a_strict_handover),
         cmocka_unit_test(a_guest_that_a_user_paused_stays_paused),
     };
     return !!cmocka_run_group_tests(tests, NULL, NULL);

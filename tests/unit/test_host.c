@@ -254,14 +254,17 @@ static void a_side_tells_state_and_absence(void **state)
     assert_true(answer.side.reachable);
     assert_int_equal(answer.side.state, KVMIG__STATE_RUNNING);
     assert_true(answer.side.persistent);
+    assert_string_equal(answer.side.uuid, WEB);
     assert_false(answer.side.job_active);
     ask(&view, "spare", &answer);
     assert_int_equal(answer.side.state, KVMIG__STATE_SHUTOFF);
+    assert_string_equal(answer.side.uuid, "22222222-2222-4222-8222-222222222222");
     ask(&view, "99999999-9999-4999-8999-999999999999", &answer);
     assert_true(answer.side.reachable);
     assert_int_equal(answer.side.state, KVMIG__STATE_ABSENT);
     ask(&view, "no-such-domain", &answer);
     assert_true(answer.side.reachable);
+    assert_null(answer.side.uuid);
     assert_int_equal(answer.side.state, KVMIG__STATE_ABSENT);
     kvmig__side_clear(&answer.side);
     test_view_close(&view);
@@ -300,6 +303,10 @@ static void actions_may_be_repeated(void **state)
         assert_int_equal(act(&view, WEB, KVMIG_ACTION_RESUME_SOURCE), 0);
     ask(&view, WEB, &answer);
     assert_int_equal(answer.side.state, KVMIG__STATE_RUNNING);
+    assert_int_equal(act(&view, WEB, KVMIG_ACTION_DESTROY_TARGET), -KVMIG_EREFUSED); /* it runs */
+    ask(&view, WEB, &answer);
+    assert_int_equal(answer.side.state, KVMIG__STATE_RUNNING);
+    assert_int_equal(act(&view, WEB, KVMIG_ACTION_SUSPEND_BOTH), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal(act(&view, WEB, KVMIG_ACTION_DESTROY_TARGET), 0);
     ask(&view, WEB, &answer);
@@ -307,7 +314,9 @@ static void actions_may_be_repeated(void **state)
     assert_true(answer.side.persistent); /* its definition stays */
     assert_int_equal(act(&view, "no-such-domain", KVMIG_ACTION_DESTROY_SOURCE), 0);
     assert_true(act(&view, "no-such-domain", KVMIG_ACTION_RESUME_TARGET) < 0);
-    assert_true(act(&view, WEB, KVMIG_ACTION_RESUME_TARGET) < 0); /* it does not run, and is not started */
+    assert_int_equal(act(&view, WEB, KVMIG_ACTION_SUSPEND_BOTH), 0);
+    assert_int_equal(act(&view, WEB, KVMIG_ACTION_RESUME_TARGET),
+                     -KVMIG_EREFUSED); /* it does not run, and is not started */
     assert_int_equal(act(&view, WEB, KVMIG_ACTION_WAIT), -EINVAL);
     kvmig__side_clear(&answer.side);
     test_view_close(&view);
@@ -320,7 +329,9 @@ static void states_and_reasons_that_matter_are_told_apart(void **state)
         int state, reason;
         int32_t our_state, our_reason;
     } cases[] = {
-        { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_BOOTED, KVMIG__STATE_RUNNING, KVMIG__REASON_OTHER },
+        { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_BOOTED, KVMIG__STATE_RUNNING, KVMIG__REASON_BOOTED },
+        { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_UNPAUSED, KVMIG__STATE_RUNNING, KVMIG__REASON_UNPAUSED },
+        { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_RESTORED, KVMIG__STATE_RUNNING, KVMIG__REASON_OTHER },
         { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_MIGRATED, KVMIG__STATE_RUNNING, KVMIG__REASON_MIGRATED },
         { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_MIGRATION_CANCELED, KVMIG__STATE_RUNNING,
           KVMIG__REASON_MIGRATION_CANCELED },
@@ -335,6 +346,11 @@ static void states_and_reasons_that_matter_are_told_apart(void **state)
         { VIR_DOMAIN_PAUSED, 14 /* API_ERROR, since libvirt 9.2 */, KVMIG__STATE_PAUSED, KVMIG__REASON_API_ERROR },
         { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_MIGRATED, KVMIG__STATE_SHUTOFF, KVMIG__REASON_MIGRATED },
         { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_CRASHED, KVMIG__STATE_SHUTOFF, KVMIG__REASON_CRASHED },
+        { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_UNKNOWN, KVMIG__STATE_SHUTOFF, KVMIG__REASON_UNSPECIFIED },
+        { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_SHUTDOWN, KVMIG__STATE_SHUTOFF, KVMIG__REASON_SHUTDOWN },
+        { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_DESTROYED, KVMIG__STATE_SHUTOFF, KVMIG__REASON_DESTROYED },
+        { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_FAILED, KVMIG__STATE_SHUTOFF, KVMIG__REASON_FAILED },
+        { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_SAVED, KVMIG__STATE_SHUTOFF, KVMIG__REASON_OTHER },
         { VIR_DOMAIN_CRASHED, VIR_DOMAIN_CRASHED_PANICKED, KVMIG__STATE_CRASHED, KVMIG__REASON_CRASHED },
         { VIR_DOMAIN_PMSUSPENDED, 0, KVMIG__STATE_SUSPENDED_PM, KVMIG__REASON_OTHER },
         { VIR_DOMAIN_SHUTDOWN, 0, KVMIG__STATE_OTHER, KVMIG__REASON_OTHER }, /* its QEMU still lives */

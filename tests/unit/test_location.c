@@ -94,7 +94,7 @@ static void answer_says_where_and_why(void **state)
     fake_world_open(&world, 2, 1, NULL);
     locate(&world, &answer);
     assert_int_equal(answer.verdict, KVMIG_LOCATION_NO_FINDING);
-    assert_int_equal(world.n_asked, 3); /* the target twice */
+    assert_int_equal(world.n_asked, 5); /* both for the name; then, by UUID, the target twice */
     assert_string_equal(kvmig_location_host(answer.location), "host-0");
     assert_true(strlen(kvmig_location_proof(answer.location)) > 0);
     assert_int_equal(kvmig_location_action_count(answer.location), 0);
@@ -103,6 +103,11 @@ static void answer_says_where_and_why(void **state)
     json = json_tokener_parse(text);
     assert_int_equal(json_pointer_get(json, "/source/state", &member), 0);
     assert_string_equal(json_object_get_string(member), "running");
+    assert_int_equal(json_pointer_get(json, "/uuid", &member), 0);
+    assert_true(kvmig__is_uuid(json_object_get_string(member)));
+    assert_int_equal(json_pointer_get(json, "/source/uuid", &member), 0);
+    assert_true(kvmig__is_uuid(json_object_get_string(member)));
+    assert_int_equal(json_pointer_get(json, "/target/uuid", &member), -1); /* there is no guest */
     assert_int_equal(json_pointer_get(json, "/target/host", &member), 0);
     assert_string_equal(json_object_get_string(member), "host-1");
     json_object_put(json);
@@ -125,7 +130,7 @@ static void unknown_place_is_null_in_json(void **state)
     assert_null(kvmig_location_host(answer.location));
     assert_int_equal(kvmig_location_to_json(answer.location, &text), 0);
     assert_non_null(strstr(text, "\"host\":null"));
-    assert_non_null(strstr(text, "\"actions\":[\"WAIT\"]"));
+    assert_non_null(strstr(text, "\"actions\":[{\"code\":\"WAIT\"}]"));
     free(text);
     close_all(&world, &answer);
 }

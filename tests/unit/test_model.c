@@ -221,7 +221,7 @@ static void every_value_has_one_name(void **state)
 {
     (void)state;
     check_names(kvmig__domain_state_name, KVMIG__STATE_OTHER + 1);
-    check_names(kvmig__domain_reason_name, KVMIG__REASON_CRASHED + 1);
+    check_names(kvmig__domain_reason_name, KVMIG__REASON_UNSPECIFIED + 1);
     check_names(kvmig__disk_type_name, KVMIG__DISK_OTHER + 1);
     assert_text(kvmig__domain_state_name(KVMIG__STATE_RUNNING), "running");
     assert_text(kvmig__disk_type_name(KVMIG__DISK_NETWORK), "network");
@@ -230,11 +230,16 @@ static void every_value_has_one_name(void **state)
 static void a_copied_side_is_independent(void **state)
 {
     (void)state;
-    struct kvmig__side side = { .state = KVMIG__STATE_PAUSED, .error = kvmig__strdup("timed out") }, copy;
+    struct kvmig__side side = { .state = KVMIG__STATE_PAUSED,
+                                .error = kvmig__strdup("timed out"),
+                                .uuid = kvmig__strdup("u") },
+                       copy;
     kvmig__side_copy(&copy, &side);
     kvmig__side_clear(&side);
     assert_int_equal(copy.state, KVMIG__STATE_PAUSED);
     assert_text(copy.error, "timed out");
+    assert_text(copy.uuid, "u");
+    assert_null(side.uuid);
     assert_int_equal(side.state, KVMIG__STATE_ABSENT);
     kvmig__side_clear(&copy);
 }

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define N_STATES (KVMIG__STATE_OTHER + 1)
-#define N_REASONS (KVMIG__REASON_CRASHED + 1)
+#define N_REASONS (KVMIG__REASON_UNSPECIFIED + 1)
 #define N_SIDES (1 + N_STATES * N_REASONS * 2)
 
 static struct kvmig__side side_number(int n)
@@ -43,17 +43,22 @@ static void check(const struct kvmig__outcome_facts *facts, const struct kvmig__
 
     assert_in_range(o.input, KVMIG__IN_AT_SOURCE, KVMIG__IN_AT_UNKNOWN);
     assert_non_null(o.proof);
+    assert_non_null(kvmig_location_verdict_name(o.verdict));
     switch (o.input) {
     case KVMIG__IN_AT_SOURCE:
         assert_int_equal(o.side, -1);
         assert_int_equal(o.error_code, 0);
         assert_true(s->reachable && !runs(t));
         assert_true(!facts->call_begun || t->reachable); /* I1: silence is no proof once a call was made */
+        /* A call that succeeded started the target: a paused source is old then. */
+        if (facts->call_ok && !facts->strict && !facts->was_paused)
+            assert_false(s->state == KVMIG__STATE_PAUSED && s->reason == KVMIG__REASON_MIGRATION);
         break;
     case KVMIG__IN_AT_TARGET:
         assert_int_equal(o.side, 1);
         assert_int_equal(o.error_code, 0);
-        assert_true(t->reachable && s->reachable && !runs(s));
+        assert_true(t->reachable && !runs(s));
+        assert_true(s->reachable || facts->call_ok); /* I1: only the call's success stands in for a silent source */
         assert_true(facts->call_begun); /* otherwise it was moved by somebody else */
         break;
     default:
@@ -69,10 +74,12 @@ static void check(const struct kvmig__outcome_facts *facts, const struct kvmig__
 static void every_answer_leads_to_a_move_that_its_proof_allows(void **state)
 {
     (void)state;
-    for (int bits = 0; bits < 8; bits++) {
+    for (int bits = 0; bits < 32; bits++) {
         const struct kvmig__outcome_facts facts = { .call_begun = bits & 1,
                                                     .strict = bits & 2,
-                                                    .was_paused = bits & 4 };
+                                                    .was_paused = bits & 4,
+                                                    .call_ok = (bits & 9) == 9,
+                                                    .call_failed = (bits & 25) == 17 };
 
         for (int i = 0; i < N_SIDES; i++) {
             for (int k = 0; k < N_SIDES; k++) {
@@ -111,6 +118,19 @@ static void every_answer_leads_to_a_move_that_its_proof_allows(void **state)
         .call_begun = true, .was_paused = true                                                                         \
     }
 
+#define CALL_OK                                                                                                        \
+    {                                                                                                                  \
+        .call_begun = true, .call_ok = true                                                                            \
+    }
+#define CALL_FAILED                                                                                                    \
+    {                                                                                                                  \
+        .call_begun = true, .call_failed = true                                                                        \
+    }
+#define STRICT_OK                                                                                                      \
+    {                                                                                                                  \
+        .call_begun = true, .call_ok = true, .strict = true                                                            \
+    }
+
 static const struct {
     const char *name;
     struct kvmig__outcome_facts facts;
@@ -135,6 +155,31 @@ static const struct {
     { "post-copy broke", AFTER, SIDE(PAUSED, POSTCOPY_FAILED), SIDE(PAUSED, POSTCOPY_FAILED), KVMIG__IN_AT_BOTH,
       false },
     { "post-copy runs", AFTER, SIDE(PAUSED, POSTCOPY), SIDE(RUNNING, POSTCOPY), KVMIG__IN_AT_UNKNOWN, false },
+    { "reported, source silent, target runs", CALL_OK, SILENT, SIDE(RUNNING, MIGRATED), KVMIG__IN_AT_TARGET, false },
+    { "not reported, source silent, target runs", AFTER, SILENT, SIDE(RUNNING, MIGRATED), KVMIG__IN_AT_UNKNOWN, false },
+    { "reported, source silent, target was booted", CALL_OK, SILENT, SIDE(RUNNING, BOOTED), KVMIG__IN_AT_UNKNOWN,
+      false },
+    { "reported, source silent, target paused", CALL_OK, SILENT, SIDE(PAUSED, USER), KVMIG__IN_AT_UNKNOWN, false },
+    { "strict, reported, source silent, target held", STRICT_OK, SILENT, SIDE(PAUSED, USER), KVMIG__IN_AT_TARGET,
+      false },
+    { "strict, reported, source silent, I/O error", STRICT_OK, SILENT, SIDE(PAUSED, IOERROR), KVMIG__IN_AT_UNKNOWN,
+      false },
+    { "strict, not reported, source silent, target held", STRICT, SILENT, SIDE(PAUSED, USER), KVMIG__IN_AT_UNKNOWN,
+      false },
+    { "reported, source paused, target gone", CALL_OK, SIDE(PAUSED, MIGRATION), SIDE(ABSENT, OTHER),
+      KVMIG__IN_AT_UNKNOWN, false },
+    { "strict, reported, source paused, target gone before it was resumed", STRICT_OK, SIDE(PAUSED, MIGRATION),
+      SIDE(ABSENT, OTHER), KVMIG__IN_AT_SOURCE, false },
+    { "reported, source paused, target off", CALL_OK, SIDE(PAUSED, MIGRATION), SIDE(SHUTOFF, FAILED),
+      KVMIG__IN_AT_UNKNOWN, false },
+    { "source paused, the incoming start failed, the call was given up", AFTER, SIDE(PAUSED, MIGRATION),
+      SIDE(SHUTOFF, FAILED), KVMIG__IN_AT_UNKNOWN, false },
+    { "source paused, the incoming start failed", CALL_FAILED, SIDE(PAUSED, MIGRATION), SIDE(SHUTOFF, FAILED),
+      KVMIG__IN_AT_SOURCE, false },
+    { "source paused, target off for another reason", CALL_FAILED, SIDE(PAUSED, MIGRATION), SIDE(SHUTOFF, SHUTDOWN),
+      KVMIG__IN_AT_UNKNOWN, false },
+    { "source paused, target was booted", AFTER, SIDE(PAUSED, MIGRATION), SIDE(RUNNING, BOOTED), KVMIG__IN_AT_UNKNOWN,
+      false },
     { "silent target after the call", AFTER, SIDE(RUNNING, OTHER), SILENT, KVMIG__IN_AT_UNKNOWN, false },
     { "silent target before the call", BEFORE, SIDE(RUNNING, OTHER), SILENT, KVMIG__IN_AT_SOURCE, false },
     { "silent source before the call", BEFORE, SILENT, SIDE(ABSENT, OTHER), KVMIG__IN_AT_UNKNOWN, false },

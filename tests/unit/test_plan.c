@@ -427,7 +427,7 @@ static void a_plan_converts_to_json(void **state)
     assert_true(json_object_object_get_ex(object, "disks", &list));
     assert_string_equal(member(json_object_array_get_idx(list, 0), "method"), "shared");
     assert_true(json_object_object_get_ex(object, "candidates", &list));
-    assert_string_equal(member(json_object_array_get_idx(list, 0), "host"), "beta");
+    assert_string_equal(member(json_object_array_get_idx(list, 0), "node"), "beta");
     assert_true(json_object_object_get_ex(object, "findings", &list));
     assert_string_equal(member(json_object_array_get_idx(list, 0), "code"), "PERSISTENT_XML_MISSING");
     assert_true(json_object_object_get_ex(object, "request", &list));

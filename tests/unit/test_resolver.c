@@ -14,7 +14,7 @@
 /* ---- every combination ---- */
 
 #define N_STATES (KVMIG__STATE_OTHER + 1)
-#define N_REASONS (KVMIG__REASON_CRASHED + 1)
+#define N_REASONS (KVMIG__REASON_UNSPECIFIED + 1)
 #define N_SIDES (1 + N_STATES * N_REASONS * 2) /* unreachable; else state, reason, job */
 
 static struct kvmig__side side_number(int n)
@@ -99,7 +99,7 @@ static void resume_needs_the_other_side_gone(const struct kvmig__side *s, const 
                                              const struct kvmig__resolution *r)
 {
     if (kvmig__resolution_allows(r, KVMIG_ACTION_RESUME_SOURCE)) {
-        assert_true(is_gone(t));
+        assert_true(is_gone(t) && t->state == KVMIG__STATE_ABSENT); /* defined and off, it may have run there since */
         assert_true(holds_guest(s) && !runs(s) && !s->job_active);
     }
     if (kvmig__resolution_allows(r, KVMIG_ACTION_RESUME_TARGET)) {
@@ -113,6 +113,9 @@ static void destroy_needs_the_other_side_complete(const struct kvmig__side *s, c
 {
     if (kvmig__resolution_allows(r, KVMIG_ACTION_DESTROY_SOURCE)) {
         assert_true(holds_guest(t) && !runs(s));
+        /* A target that was booted has another state than the source, whose memory is then the only one. */
+        if (holds_guest(s) && runs(t))
+            assert_true(t->reason == KVMIG__REASON_MIGRATED || t->reason == KVMIG__REASON_UNPAUSED);
         assert_false(s->job_active || t->job_active);
     }
     if (kvmig__resolution_allows(r, KVMIG_ACTION_DESTROY_TARGET)) {
@@ -235,6 +238,10 @@ static void a_target_that_changed_meanwhile_is_in_progress(void **state)
     {                                                                                                                  \
         .reachable = true, .state = KVMIG__STATE_SHUTOFF, .reason = KVMIG__REASON_MIGRATED                             \
     }
+#define STOPPED(why)                                                                                                   \
+    {                                                                                                                  \
+        .reachable = true, .state = KVMIG__STATE_SHUTOFF, .reason = KVMIG__REASON_##why, .persistent = true            \
+    }
 #define RUN(why)                                                                                                       \
     {                                                                                                                  \
         .reachable = true, .state = KVMIG__STATE_RUNNING, .reason = KVMIG__REASON_##why                                \
@@ -296,6 +303,26 @@ static const struct {
     { "both suspended after a split", PAUSED(USER), PAUSED(USER), KVMIG_LOCATION_UNDECIDED, KVMIG_ACTION_WAIT, 0 },
     { "source left paused, target gone", PAUSED(MIGRATION), NONE, KVMIG_LOCATION_FAILED_SOURCE_PAUSED,
       KVMIG_ACTION_RESUME_SOURCE, -1 },
+    { "source left paused, target defined and off since its host booted", PAUSED(MIGRATION), STOPPED(UNSPECIFIED),
+      KVMIG_LOCATION_UNDECIDED, 0, 0 },
+    { "source left paused, the guest shut itself down on the target", PAUSED(MIGRATION), STOPPED(SHUTDOWN),
+      KVMIG_LOCATION_UNDECIDED, 0, 0 },
+    { "source left paused, target destroyed by hand", PAUSED(MIGRATION), STOPPED(DESTROYED), KVMIG_LOCATION_UNDECIDED,
+      0, 0 },
+    { "source left paused, a start on the target failed", PAUSED(MIGRATION), STOPPED(FAILED), KVMIG_LOCATION_UNDECIDED,
+      0, 0 },
+    { "source could not be resumed, target defined and off", PAUSED(API_ERROR), STOPPED(SHUTDOWN),
+      KVMIG_LOCATION_UNDECIDED, 0, 0 },
+    { "source left paused, target moved on", PAUSED(MIGRATION), OFF, KVMIG_LOCATION_UNDECIDED, 0, 0 },
+    { "source left paused, target was booted", PAUSED(MIGRATION), RUN(BOOTED), KVMIG_LOCATION_UNDECIDED, 0, 0 },
+    { "source left paused, target runs for an unknown reason", PAUSED(MIGRATION), RUN(OTHER), KVMIG_LOCATION_UNDECIDED,
+      0, 0 },
+    { "source could not be resumed, target was booted", PAUSED(API_ERROR), RUN(BOOTED), KVMIG_LOCATION_UNDECIDED, 0,
+      0 },
+    { "strict: target was resumed, dead copy on the source", PAUSED(MIGRATION), RUN(UNPAUSED),
+      KVMIG_LOCATION_SUCCEEDED_UNREPORTED, KVMIG_ACTION_DESTROY_SOURCE, 1 },
+    { "source paused by a user, target was resumed by a user", PAUSED(USER), RUN(UNPAUSED), KVMIG_LOCATION_UNDECIDED, 0,
+      0 },
     { "source left paused, incoming copy complete or not", PAUSED(MIGRATION), PAUSED(MIGRATION),
       KVMIG_LOCATION_FAILED_SOURCE_PAUSED, KVMIG_ACTION_DESTROY_TARGET, -1 },
     { "source could not be resumed", PAUSED(API_ERROR), NONE, KVMIG_LOCATION_FAILED_SOURCE_PAUSED,

@@ -418,22 +418,6 @@ static void undo_that_fails_is_told_with_the_cause(void **state)
     close_fixture(&f);
 }
 
-static void undo_that_is_never_answered_ends_all_the_same(void **state)
-{
-    struct fixture f;
-
-    (void)state;
-    open_fixture(&f);
-    guest_stays(&f);
-    f.opts.step_timeout_ms = 20;
-    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_FAIL;
-    f.world.steps[KVMIG__STEP_UNDO] = FAKE_NEVER;
-    run_with(&f, 0);
-    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
-    assert_true(fake_heard(&f.caller, "notice ROLLBACK_INCOMPLETE"));
-    close_fixture(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,7 +447,6 @@ int main(void)
         cmocka_unit_test(strict_handover_that_cannot_resume_the_target_is_no_success),
         cmocka_unit_test(strict_handover_goes_forward_when_only_the_target_holds_the_guest),
         cmocka_unit_test(undo_that_fails_is_told_with_the_cause),
-        cmocka_unit_test(undo_that_is_never_answered_ends_all_the_same),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

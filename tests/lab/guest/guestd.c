@@ -78,18 +78,21 @@ struct reply {
     size_t used;
 };
 
-static int64_t clock_ns(clockid_t id) {
+static int64_t clock_ns(clockid_t id)
+{
     struct timespec t;
     clock_gettime(id, &t);
     return t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
-static void sleep_ns(int64_t ns) {
-    struct timespec t = {ns / NS_PER_S, ns % NS_PER_S};
+static void sleep_ns(int64_t ns)
+{
+    struct timespec t = { ns / NS_PER_S, ns % NS_PER_S };
     nanosleep(&t, NULL);
 }
 
-static void start_thread(void *(*run)(void *), void *arg) {
+static void start_thread(void *(*run)(void *), void *arg)
+{
     pthread_attr_t attr;
     pthread_t thread;
     pthread_attr_init(&attr);
@@ -102,7 +105,8 @@ static void start_thread(void *(*run)(void *), void *arg) {
 
 /* ---- records ---------------------------------------------------------- */
 
-static uint64_t record_checksum(const struct record *r) {
+static uint64_t record_checksum(const struct record *r)
+{
     uint64_t h = 1469598103934665603ULL ^ r->seq;
     h = (h ^ (uint64_t)r->monotonic_ns) * 1099511628211ULL;
     h = (h ^ (uint64_t)r->realtime_ns) * 1099511628211ULL;
@@ -111,7 +115,8 @@ static uint64_t record_checksum(const struct record *r) {
     return h;
 }
 
-static void record_fill(struct record *r, uint64_t seq) {
+static void record_fill(struct record *r, uint64_t seq)
+{
     memset(r, 0, sizeof(*r));
     memcpy(r->magic, RECORD_MAGIC, sizeof(r->magic));
     memcpy(r->boot_id, boot_id, sizeof(r->boot_id));
@@ -123,23 +128,24 @@ static void record_fill(struct record *r, uint64_t seq) {
     r->checksum = record_checksum(r);
 }
 
-static bool record_good(const struct record *r, uint64_t seq) {
+static bool record_good(const struct record *r, uint64_t seq)
+{
     return memcmp(r->magic, RECORD_MAGIC, sizeof(r->magic)) == 0 &&
-           memcmp(r->boot_id, boot_id, sizeof(r->boot_id)) == 0 &&
-           r->seq == seq && r->checksum == record_checksum(r);
+           memcmp(r->boot_id, boot_id, sizeof(r->boot_id)) == 0 && r->seq == seq && r->checksum == record_checksum(r);
 }
 
-static bool write_record(int fd, struct disk *d, uint64_t seq) {
+static bool write_record(int fd, struct disk *d, uint64_t seq)
+{
     struct record r;
     record_fill(&r, seq);
-    if (pwrite(fd, &r, RECORD_SIZE, seq * RECORD_SIZE) == RECORD_SIZE &&
-        fdatasync(fd) == 0)
+    if (pwrite(fd, &r, RECORD_SIZE, seq * RECORD_SIZE) == RECORD_SIZE && fdatasync(fd) == 0)
         return true;
     atomic_fetch_add(&d->errors, 1);
     return false;
 }
 
-static void note_gap(struct disk *d, int64_t *last) {
+static void note_gap(struct disk *d, int64_t *last)
+{
     int64_t now = clock_ns(CLOCK_MONOTONIC);
     if (atomic_exchange(&d->reset_gap, false)) {
         d->max_gap_ns = 0;
@@ -150,7 +156,8 @@ static void note_gap(struct disk *d, int64_t *last) {
     *last = now;
 }
 
-static void *disk_writer(void *arg) {
+static void *disk_writer(void *arg)
+{
     struct disk *d = arg;
     int fd = open(d->path, O_RDWR);
     int64_t last = 0, next = clock_ns(CLOCK_MONOTONIC);
@@ -180,7 +187,8 @@ static void *disk_writer(void *arg) {
     }
 }
 
-static void find_disks(void) {
+static void find_disks(void)
+{
     for (char letter = 'a'; letter <= 'z' && disk_count < MAX_DISKS; letter++) {
         struct disk *d = &disks[disk_count];
         uint64_t bytes = 0;
@@ -190,8 +198,7 @@ static void find_disks(void) {
         fd = open(d->path, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
             continue;
-        if (ioctl(fd, BLKROGET, &read_only) == 0 && !read_only &&
-            ioctl(fd, BLKGETSIZE64, &bytes) == 0) {
+        if (ioctl(fd, BLKROGET, &read_only) == 0 && !read_only && ioctl(fd, BLKGETSIZE64, &bytes) == 0) {
             d->capacity = bytes / RECORD_SIZE;
             disk_count++;
         }
@@ -200,7 +207,8 @@ static void find_disks(void) {
 }
 
 /* Returns the first wrong record below `count`, or -1 when all are right. */
-static int64_t first_bad_record(int fd, char *buffer, uint64_t count) {
+static int64_t first_bad_record(int fd, char *buffer, uint64_t count)
+{
     uint64_t seq = 0;
     while (seq < count) {
         ssize_t got = pread(fd, buffer, VERIFY_CHUNK, seq * RECORD_SIZE);
@@ -215,7 +223,8 @@ static int64_t first_bad_record(int fd, char *buffer, uint64_t count) {
     return -1;
 }
 
-static int64_t verify_disk(const struct disk *d, uint64_t count) {
+static int64_t verify_disk(const struct disk *d, uint64_t count)
+{
     void *buffer;
     int64_t bad = 0;
     int fd = open(d->path, O_RDONLY | O_DIRECT | O_CLOEXEC);
@@ -230,17 +239,18 @@ static int64_t verify_disk(const struct disk *d, uint64_t count) {
 
 /* ---- memory dirtying -------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state) {
+static uint64_t next_random(uint64_t *state)
+{
     *state ^= *state << 13;
     *state ^= *state >> 7;
     *state ^= *state << 17;
     return *state;
 }
 
-static uint64_t *map_random(long mb, uint64_t *state) {
+static uint64_t *map_random(long mb, uint64_t *state)
+{
     size_t words = (size_t)mb << 17;
-    uint64_t *memory = mmap(NULL, words * 8, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *memory = mmap(NULL, words * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
     for (size_t i = 0; i < words; i++)
@@ -255,7 +265,8 @@ struct dirtier {
     uint64_t random;
 };
 
-static void dirty_resize(struct dirtier *d, long mb) {
+static void dirty_resize(struct dirtier *d, long mb)
+{
     if (d->memory)
         munmap(d->memory, (size_t)d->mb << 20);
     d->memory = mb > 0 ? map_random(mb, &d->random) : NULL;
@@ -265,7 +276,8 @@ static void dirty_resize(struct dirtier *d, long mb) {
 }
 
 /* Changes one word in each of the next `pages` pages. */
-static void dirty_pages_once(struct dirtier *d, size_t pages) {
+static void dirty_pages_once(struct dirtier *d, size_t pages)
+{
     size_t total = (size_t)d->mb << 8;
     while (pages-- > 0) {
         size_t word = dirty_passes % PAGE_WORDS;
@@ -277,8 +289,9 @@ static void dirty_pages_once(struct dirtier *d, size_t pages) {
     }
 }
 
-static void *dirty_loop(void *arg) {
-    struct dirtier d = {.random = 88172645463325252ULL};
+static void *dirty_loop(void *arg)
+{
+    struct dirtier d = { .random = 88172645463325252ULL };
     int64_t second = clock_ns(CLOCK_MONOTONIC), last = second;
     size_t done = 0;
     (void)arg;
@@ -308,8 +321,8 @@ static void *dirty_loop(void *arg) {
 
 /* ---- HTTP ------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3)))
-static void add(struct reply *r, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void add(struct reply *r, const char *format, ...)
+{
     va_list args;
     va_start(args, format);
     int n = vsnprintf(r->text + r->used, sizeof(r->text) - r->used, format, args);
@@ -318,43 +331,50 @@ static void add(struct reply *r, const char *format, ...) {
         r->used += n;
 }
 
-static void add_per_disk(struct reply *r, const char *key, uint64_t (*value)(struct disk *)) {
+static void add_per_disk(struct reply *r, const char *key, uint64_t (*value)(struct disk *))
+{
     add(r, "\"%s\":{", key);
     for (int i = 0; i < disk_count; i++)
-        add(r, "%s\"%s\":%llu", i ? "," : "", disks[i].name,
-            (unsigned long long)value(&disks[i]));
+        add(r, "%s\"%s\":%llu", i ? "," : "", disks[i].name, (unsigned long long)value(&disks[i]));
     add(r, "},");
 }
 
-static uint64_t disk_seq(struct disk *d) { return d->seq; }
-static uint64_t disk_errors(struct disk *d) { return d->errors; }
-static uint64_t disk_capacity(struct disk *d) { return d->capacity; }
+static uint64_t disk_seq(struct disk *d)
+{
+    return d->seq;
+}
+static uint64_t disk_errors(struct disk *d)
+{
+    return d->errors;
+}
+static uint64_t disk_capacity(struct disk *d)
+{
+    return d->capacity;
+}
 
-static void answer_status(struct reply *r) {
+static void answer_status(struct reply *r)
+{
     int64_t gap = 0;
     for (int i = 0; i < disk_count; i++)
         if (disks[i].max_gap_ns > gap)
             gap = disks[i].max_gap_ns;
-    add(r, "{\"boot_id\":\"%s\",\"uptime_ms\":%lld,", boot_id,
-        (long long)(clock_ns(CLOCK_BOOTTIME) / NS_PER_MS));
+    add(r, "{\"boot_id\":\"%s\",\"uptime_ms\":%lld,", boot_id, (long long)(clock_ns(CLOCK_BOOTTIME) / NS_PER_MS));
     add_per_disk(r, "seq", disk_seq);
     add_per_disk(r, "write_errors", disk_errors);
     add_per_disk(r, "capacity", disk_capacity);
-    add(r, "\"write_rate\":%ld,\"max_write_gap_ms\":%lld,", (long)write_rate,
-        (long long)(gap / NS_PER_MS));
-    add(r, "\"dirty\":{\"mb\":%ld,\"rate\":%ld,\"mb_per_s\":%ld,\"passes\":%llu}}\n",
-        (long)dirty_mb, (long)dirty_rate, (long)dirty_measured,
-        (unsigned long long)dirty_passes);
+    add(r, "\"write_rate\":%ld,\"max_write_gap_ms\":%lld,", (long)write_rate, (long long)(gap / NS_PER_MS));
+    add(r, "\"dirty\":{\"mb\":%ld,\"rate\":%ld,\"mb_per_s\":%ld,\"passes\":%llu}}\n", (long)dirty_mb, (long)dirty_rate,
+        (long)dirty_measured, (unsigned long long)dirty_passes);
 }
 
-static void answer_verify(struct reply *r) {
+static void answer_verify(struct reply *r)
+{
     add(r, "{");
     for (int i = 0; i < disk_count; i++) {
         uint64_t count = disks[i].seq;
         int64_t bad = verify_disk(&disks[i], count);
-        add(r, "%s\"%s\":{\"records\":%llu,\"complete\":%s,\"first_bad\":",
-            i ? "," : "", disks[i].name, (unsigned long long)count,
-            bad < 0 ? "true" : "false");
+        add(r, "%s\"%s\":{\"records\":%llu,\"complete\":%s,\"first_bad\":", i ? "," : "", disks[i].name,
+            (unsigned long long)count, bad < 0 ? "true" : "false");
         if (bad < 0)
             add(r, "null}");
         else
@@ -364,7 +384,8 @@ static void answer_verify(struct reply *r) {
 }
 
 /* The value of `key` in the query part of `target`, or `otherwise`. */
-static long query_long(const char *target, const char *key, long otherwise) {
+static long query_long(const char *target, const char *key, long otherwise)
+{
     size_t length = strlen(key);
     const char *at = strchr(target, '?');
     while (at) {
@@ -376,33 +397,37 @@ static long query_long(const char *target, const char *key, long otherwise) {
     return otherwise;
 }
 
-static long memory_limit_mb(void) {
+static long memory_limit_mb(void)
+{
     struct sysinfo info;
     sysinfo(&info);
     long total = (long)((info.totalram * (uint64_t)info.mem_unit) >> 20);
     return total > RESERVED_MB ? total - RESERVED_MB : 1;
 }
 
-static void set_dirty(const char *target) {
+static void set_dirty(const char *target)
+{
     long mb = query_long(target, "mb", dirty_mb);
     long limit = memory_limit_mb();
     dirty_mb = mb < 0 ? 0 : mb > limit ? limit : mb;
     dirty_rate = query_long(target, "rate", dirty_mb > 0 ? dirty_rate : 0);
 }
 
-static void set_writes(const char *target) {
+static void set_writes(const char *target)
+{
     write_rate = query_long(target, "rate", write_rate);
     for (int i = 0; i < disk_count; i++)
         disks[i].reset_gap = true;
 }
 
-static bool path_is(const char *target, const char *path) {
+static bool path_is(const char *target, const char *path)
+{
     size_t length = strlen(path);
-    return strncmp(target, path, length) == 0 &&
-           (target[length] == '\0' || target[length] == '?');
+    return strncmp(target, path, length) == 0 && (target[length] == '\0' || target[length] == '?');
 }
 
-static int route(const char *target, struct reply *r) {
+static int route(const char *target, struct reply *r)
+{
     if (path_is(target, "/verify")) {
         answer_verify(r);
         return 200;
@@ -419,7 +444,8 @@ static int route(const char *target, struct reply *r) {
     return 200;
 }
 
-static bool send_all(int fd, const char *data, size_t length) {
+static bool send_all(int fd, const char *data, size_t length)
+{
     while (length > 0) {
         ssize_t n = send(fd, data, length, MSG_NOSIGNAL);
         if (n <= 0)
@@ -431,7 +457,8 @@ static bool send_all(int fd, const char *data, size_t length) {
 }
 
 /* Reads up to the end of the request's headers; false when it never ends. */
-static bool read_request(int fd, char *buffer, size_t size) {
+static bool read_request(int fd, char *buffer, size_t size)
+{
     size_t used = 0;
     while (used + 1 < size) {
         ssize_t n = recv(fd, buffer + used, size - 1 - used, 0);
@@ -445,12 +472,12 @@ static bool read_request(int fd, char *buffer, size_t size) {
     return false;
 }
 
-static void *http_connection(void *arg) {
+static void *http_connection(void *arg)
+{
     int fd = (int)(intptr_t)arg;
     char request[2048], target[512] = "", head[160];
-    struct reply body = {.used = 0};
-    if (read_request(fd, request, sizeof(request)) &&
-        sscanf(request, "GET %511s", target) == 1) {
+    struct reply body = { .used = 0 };
+    if (read_request(fd, request, sizeof(request)) && sscanf(request, "GET %511s", target) == 1) {
         int status = route(target, &body);
         int n = snprintf(head, sizeof(head),
                          "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\n"
@@ -464,7 +491,8 @@ static void *http_connection(void *arg) {
     return NULL;
 }
 
-static void *echo_connection(void *arg) {
+static void *echo_connection(void *arg)
+{
     int fd = (int)(intptr_t)arg;
     char buffer[4096];
     ssize_t n;
@@ -482,11 +510,12 @@ struct server {
     void *(*serve)(void *);
 };
 
-static struct server servers[] = {{7777, echo_connection}, {8080, http_connection}};
+static struct server servers[] = { { 7777, echo_connection }, { 8080, http_connection } };
 
-static void *accept_loop(void *arg) {
+static void *accept_loop(void *arg)
+{
     struct server *s = arg;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(s->port)};
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(s->port) };
     int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 64)) {
@@ -502,7 +531,8 @@ static void *accept_loop(void *arg) {
     }
 }
 
-static void read_boot_id(void) {
+static void read_boot_id(void)
+{
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -511,10 +541,10 @@ static void read_boot_id(void) {
     close(fd);
 }
 
-static void heartbeat_loop(void) {
+static void heartbeat_loop(void)
+{
     for (;;) {
-        printf("kvmig heartbeat boot=%s uptime_ms=%lld", boot_id,
-               (long long)(clock_ns(CLOCK_BOOTTIME) / NS_PER_MS));
+        printf("kvmig heartbeat boot=%s uptime_ms=%lld", boot_id, (long long)(clock_ns(CLOCK_BOOTTIME) / NS_PER_MS));
         for (int i = 0; i < disk_count; i++)
             printf(" %s=%llu", disks[i].name, (unsigned long long)disks[i].seq);
         printf("\n");
@@ -523,7 +553,8 @@ static void heartbeat_loop(void) {
 }
 
 /* guestd [RATE]: RATE is the number of records a second on each disk. */
-int main(int argc, char **argv) {
+int main(int argc, char **argv)
+{
     setvbuf(stdout, NULL, _IOLBF, 0);
     signal(SIGPIPE, SIG_IGN);
     if (argc > 1)
