@@ -86,7 +86,8 @@ void kvmig__job_to_report(const struct kvmig__job_sample *sample, bool completed
     report->pages_normal = p->pages_normal;
     report->pages_constant = p->pages_constant;
     report->page_size = p->page_size;
-    if (!completed || p->disk_total) { /* a finished job may no longer count its disks */
+    /* A finished job may no longer count its disks: then the last poll has to do. */
+    if (!completed || (p->disk_total && p->disk_total != KVMIG__UNKNOWN)) {
         report->disk_total = p->disk_total;
         report->disk_sent = p->disk_sent;
     }

@@ -343,6 +343,24 @@ static void pauses_are_reported_of_a_finished_job_only(void **state)
     kvmig__report_free(report);
 }
 
+static void the_last_poll_tells_of_disks_that_a_finished_job_no_longer_counts(void **state)
+{
+    struct stats stats = memory_phase();
+    struct kvmig__job_sample sample;
+    struct kvmig__report *report = kvmig__report_new();
+    (void)state;
+    kvmig__job_sample_read(VIR_DOMAIN_JOB_UNBOUNDED, stats.params, stats.n, &sample);
+    sample.progress.disk_total = 1000;
+    sample.progress.disk_sent = 900;
+    kvmig__job_to_report(&sample, false, report);
+    sample.progress.disk_total = sample.progress.disk_sent = KVMIG__UNKNOWN;
+    kvmig__job_to_report(&sample, true, report);
+    assert_int_equal(report->disk_total, 1000);
+    assert_int_equal(report->disk_sent, 900);
+    virTypedParamsFree(stats.params, stats.n);
+    kvmig__report_free(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +380,7 @@ int main(void)
         cmocka_unit_test(memory_is_unknown_while_only_disks_are_copied),
         cmocka_unit_test(a_dirty_rate_that_libvirt_leaves_out_is_zero_only_once_it_is_measured),
         cmocka_unit_test(pauses_are_reported_of_a_finished_job_only),
+        cmocka_unit_test(the_last_poll_tells_of_disks_that_a_finished_job_no_longer_counts),
     };
     if (virInitialize() < 0) /* typed parameters use libvirt's thread-local error */
         return 1;
