@@ -142,6 +142,10 @@ static void add_figures(struct line *line, const struct kvmig_progress *p)
         line_add(line, "  round %llu;", (unsigned long long)p->iteration);
     if (p->throttle_percent > 0)
         line_add(line, "  CPUs slowed by %d%%;", (int)p->throttle_percent);
+    if (p->final_pause_ms != UINT64_MAX) {
+        line_add(line, "  the guest was paused for %s", text_ms(p->final_pause_ms).s);
+        return;
+    }
     if (p->expected_pause_ms != UINT64_MAX)
         line_add(line, "  expected pause %s;", text_ms(p->expected_pause_ms).s);
     if (p->eta_ms != UINT64_MAX)

@@ -99,6 +99,8 @@ struct kvmig_progress {
     uint64_t dirty_bytes_per_s; /**< guest memory dirtied; known after the first round */
     uint64_t bandwidth_bytes_per_s; /**< memory as sent now */
     uint64_t expected_pause_ms; /**< what QEMU expects the pause to be if it switched now */
+    uint64_t
+        final_pause_ms; /**< how long the guest was paused, measured on the source; only in the last one, sent in Finalizing */
     uint64_t iteration; /**< memory round, 1 = first pass; 0 = not begun */
     uint64_t eta_ms; /**< estimated time left */
     int32_t eta_reason; /**< an enum kvmig_eta_reason */

@@ -24,6 +24,7 @@ static void add_figures(struct json_object *object, const struct kvmig_progress 
     kvmig__json_add_u64(object, "dirty_bytes_per_s", progress->dirty_bytes_per_s);
     kvmig__json_add_u64(object, "bandwidth_bytes_per_s", progress->bandwidth_bytes_per_s);
     kvmig__json_add_u64(object, "expected_pause_ms", progress->expected_pause_ms);
+    kvmig__json_add_u64(object, "final_pause_ms", progress->final_pause_ms);
     kvmig__json_add_u64(object, "iteration", progress->iteration);
     kvmig__json_add_u64(object, "eta_ms", progress->eta_ms);
     kvmig__json_add_str(object, "eta_reason", kvmig_eta_reason_name(progress->eta_reason));

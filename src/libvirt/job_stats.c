@@ -64,7 +64,7 @@ void kvmig__job_sample_read(int type, virTypedParameterPtr params, int n_params,
     p->size = sizeof(*p);
     p->elapsed_ms = figure(params, n_params, VIR_DOMAIN_JOB_TIME_ELAPSED);
     p->memory_sent = p->memory_remaining = p->pages_normal = p->pages_constant = p->page_size = KVMIG__UNKNOWN;
-    p->dirty_bytes_per_s = p->bandwidth_bytes_per_s = p->eta_ms = KVMIG__UNKNOWN;
+    p->dirty_bytes_per_s = p->bandwidth_bytes_per_s = p->eta_ms = p->final_pause_ms = KVMIG__UNKNOWN;
     read_memory(params, n_params, p);
     p->disk_total = figure(params, n_params, VIR_DOMAIN_JOB_DISK_TOTAL);
     p->disk_sent = figure(params, n_params, VIR_DOMAIN_JOB_DISK_PROCESSED);

@@ -20,6 +20,39 @@ static bool is_call_out(const struct kvmig_session *session)
     return session->awaited == KVMIG__STEP_MIGRATE;
 }
 
+/* The last figures, with the pause that became of the expected one; the report has them from the finished job. */
+static void tell_final_figures(struct kvmig_session *session)
+{
+    const struct kvmig__report *report = session->report;
+    const struct kvmig_progress final = {
+        .size = sizeof(final),
+        .elapsed_ms = report->total_ms,
+        .memory_total = report->memory_total,
+        .memory_sent = report->memory_sent,
+        .memory_remaining = 0,
+        .pages_normal = report->pages_normal,
+        .pages_constant = report->pages_constant,
+        .page_size = report->page_size,
+        .disk_total = report->disk_total,
+        .disk_sent = report->disk_sent,
+        .disk_remaining = 0,
+        .dirty_bytes_per_s = KVMIG__UNKNOWN,
+        .bandwidth_bytes_per_s = report->bandwidth_bytes_per_s,
+        .expected_pause_ms = KVMIG__UNKNOWN,
+        .final_pause_ms = report->pause_source_ms,
+        .iteration = report->iterations,
+        .eta_ms = 0,
+        .eta_reason = KVMIG_ETA_SWITCHING,
+    };
+    struct kvmig_event *event;
+
+    if (report->pause_source_ms == KVMIG__UNKNOWN)
+        return;
+    event = kvmig__event_new(KVMIG_EVENT_PROGRESS);
+    kvmig__event_set_progress(event, &final);
+    kvmig__session_emit(session, event);
+}
+
 void kvmig__session_step_done(struct kvmig_session *session, enum kvmig__step step, struct kvmig_error *error)
 {
     enum kvmig__fsm_input input = error ? KVMIG__IN_STEP_FAIL : KVMIG__IN_STEP_OK;
@@ -32,6 +65,8 @@ void kvmig__session_step_done(struct kvmig_session *session, enum kvmig__step st
         input = kvmig__session_finish_failed(session, error);
     if (step == KVMIG__STEP_UNDO)
         input = kvmig__session_undo_ended(session, error);
+    if (input == KVMIG__IN_STEP_OK && step == KVMIG__STEP_FINISH)
+        tell_final_figures(session);
     kvmig__session_feed(session, input, error);
 }
 

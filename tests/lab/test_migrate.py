@@ -36,6 +36,8 @@ def test_phases_come_in_order_and_the_report_has_the_figures(lab, tool, make_vm)
     assert sum(phases.values()) == report["total_ms"]
     progress = migration.of_type("progress")
     assert progress and any(p["progress"]["at_iteration_boundary"] for p in progress)
+    assert progress[-1]["phase"] == "Finalizing"
+    assert progress[-1]["progress"]["final_pause_ms"] == report["pause"]["source_ms"]
     rounds = [p["progress"]["iteration"] for p in progress if "iteration" in p["progress"]]
     assert rounds == sorted(rounds)
 

@@ -2,6 +2,7 @@
 /*
  * Sessions from start to end, on hosts and a driver that exist only here: order of events, plans, steering, report.
  */
+#include "session/report.h"
 #include "session_test.h"
 
 #include <errno.h>
@@ -375,6 +376,26 @@ static void postcopy_needs_consent_and_shows_as_mode(void **state)
     close_fixture(&f);
 }
 
+static void the_last_progress_tells_how_long_the_guest_was_paused(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, session_runs, &f.caller);
+    kvmig__context_lock(f.world.context);
+    kvmig__session_get_report(f.session)->pause_source_ms = 42; /* as the driver reads it from the finished job */
+    kvmig__context_unlock(f.world.context);
+    fake_answer_call(&f.world, NULL, false);
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(fake_count(&f.caller, "progress"), 1);
+    assert_int_equal(f.caller.progress.final_pause_ms, 42);
+    close_fixture(&f);
+}
+
 static void progress_is_told_with_an_estimate_while_the_call_runs(void **state)
 {
     struct kvmig_progress progress;
@@ -462,6 +483,7 @@ int main(void)
         cmocka_unit_test(host_that_is_never_read_again_ends_at_the_deadline),
         cmocka_unit_test(tuning_is_for_running_migrations_only),
         cmocka_unit_test(postcopy_needs_consent_and_shows_as_mode),
+        cmocka_unit_test(the_last_progress_tells_how_long_the_guest_was_paused),
         cmocka_unit_test(progress_is_told_with_an_estimate_while_the_call_runs),
         cmocka_unit_test(report_tells_plan_and_outcome_without_holes_in_time),
     };
