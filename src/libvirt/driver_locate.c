@@ -10,6 +10,7 @@
  */
 #include "libvirt/driver_internal.h"
 #include "libvirt/side.h"
+#include "session/outcome.h"
 
 #include <stdlib.h>
 
@@ -169,12 +170,24 @@ static bool is_over(const struct kvmig__virt_driver *d)
     return now_ms >= d->deadline_ms && !(our_job_is_active(d) && now_ms < d->call_until_ms);
 }
 
+/* A strict target stays paused until we are done here: do not wait for a source whose answer changes nothing. */
+static bool needs_no_source(const struct kvmig__virt_driver *d)
+{
+    const struct kvmig__outcome_facts facts = {
+        .call_begun = d->call_begun,
+        .call_ok = d->call_ok,
+        .strict = (d->call_flags & VIR_MIGRATE_PAUSED) != 0,
+        .was_paused = d->guest_paused,
+    };
+    return kvmig__outcome_is_proven_by_call(&facts, &d->source_side, &d->target_again);
+}
+
 static void judge(struct kvmig__virt_driver *d)
 {
     struct kvmig__resolution resolution = resolve(d);
     if (resolution.decided && kvmig__virt_call_is_out(d))
         resolution = doubt(resolution);
-    if (resolution.decided || is_over(d)) {
+    if (resolution.decided || needs_no_source(d) || is_over(d)) {
         d->step = -1;
         d->abort_wanted = false;
         kvmig__session_located(d->session, &resolution, &d->source_side, &d->target_again);

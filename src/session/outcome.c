@@ -96,8 +96,8 @@ static struct kvmig__outcome before_call(const struct kvmig__resolution *resolut
 
 /* The call's success is a proof of its own: libvirt's target had the complete guest, and from then on nothing in libvirt
  * resumes the source. So a source that fell silent since cannot hold a second running copy. */
-static bool is_proven_by_call(const struct kvmig__outcome_facts *facts, const struct kvmig__side *source,
-                              const struct kvmig__side *target)
+bool kvmig__outcome_is_proven_by_call(const struct kvmig__outcome_facts *facts, const struct kvmig__side *source,
+                                      const struct kvmig__side *target)
 {
     if (!facts->call_ok || source->reachable || !target->reachable || target->job_active)
         return false;
@@ -157,7 +157,7 @@ static struct kvmig__outcome after_call(const struct kvmig__outcome_facts *facts
                                         const struct kvmig__resolution *resolution, const struct kvmig__side *source,
                                         const struct kvmig__side *target)
 {
-    if (is_proven_by_call(facts, source, target))
+    if (kvmig__outcome_is_proven_by_call(facts, source, target))
         return proven_by_call(target);
     if (never_ran_there(facts, source, target))
         return left_paused_on_source();

@@ -32,4 +32,8 @@ struct kvmig__outcome kvmig__outcome_of(const struct kvmig__outcome_facts *facts
                                         const struct kvmig__resolution *resolution, const struct kvmig__side *source,
                                         const struct kvmig__side *target);
 
+/* The call's success and the target's state say enough: a source that does not answer need not be waited for. */
+bool kvmig__outcome_is_proven_by_call(const struct kvmig__outcome_facts *facts, const struct kvmig__side *source,
+                                      const struct kvmig__side *target);
+
 #endif

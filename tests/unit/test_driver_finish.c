@@ -179,6 +179,20 @@ static void a_silent_source_does_not_hold_up_a_call_that_succeeded(void **state)
     close_driver(&s);
 }
 
+static void a_call_that_succeeded_is_not_doubted_because_the_source_falls_silent(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 3600000, 1000); /* an hour to find out: nobody waits for it */
+    strictly_moved(&s);
+    fake_lock();
+    fake.hosts[FAKE_A].down = true;
+    fake_unlock();
+    run_step(&s, KVMIG__STEP_LOCATE);
+    assert_false(s.resolution.decided); /* the session judges by what the call proved */
+    close_driver(&s);
+}
+
 static void a_target_that_cannot_be_resumed_is_an_unknown_end_and_keeps_everything(void **state)
 {
     struct kvmig_session s;
@@ -277,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_paused_source_is_destroyed_before_the_target_is_resumed),
         cmocka_unit_test(the_target_is_not_resumed_while_the_source_runs),
         cmocka_unit_test(a_silent_source_does_not_hold_up_a_call_that_succeeded),
+        cmocka_unit_test(a_call_that_succeeded_is_not_doubted_because_the_source_falls_silent),
         cmocka_unit_test(a_target_that_cannot_be_resumed_is_an_unknown_end_and_keeps_everything),
         cmocka_unit_test(a_target_that_an_io_error_paused_is_not_verified),
         cmocka_unit_test(a_target_that_does_not_answer_is_not_verified),
