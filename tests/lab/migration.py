@@ -65,7 +65,8 @@ class Migration:
         self.events = []
         self._watch = watch
         self._new = threading.Condition()
-        self._process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        # A runner in the background may have SIGINT ignored, and the tool respects that; these tests press Ctrl-C.
+        self._process = subprocess.Popen(["env", "--default-signal=INT", *map(str, argv)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                          stderr=subprocess.PIPE, text=True,
                                          env={**os.environ, **ENVIRONMENT})
         self._errors = []
