@@ -66,9 +66,9 @@ class Migration:
         self._watch = watch
         self._new = threading.Condition()
         # A runner in the background may have SIGINT ignored, and the tool respects that; these tests press Ctrl-C.
-        self._process = subprocess.Popen(["env", "--default-signal=INT", *map(str, argv)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE, text=True,
-                                         env={**os.environ, **ENVIRONMENT})
+        self._process = subprocess.Popen(["env", "--default-signal=INT", *map(str, argv)],
+                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                         text=True, env={**os.environ, **ENVIRONMENT})
         self._errors = []
         self._readers = [threading.Thread(target=self._read_events, daemon=True),
                          threading.Thread(target=self._read_errors, daemon=True)]
