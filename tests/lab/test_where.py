@@ -43,9 +43,9 @@ def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, ma
     code, out, err = tool.run("where", vm.name, "--source", "kvmig-a", "--target", "kvmig-b",
                               "--apply", "DESTROY_TARGET")
     assert code != 0 and "DESTROY_TARGET" in err
-    assert all(s.startswith("running") for s in vm.states().values())
+    assert all(vm.states()[host].startswith("running") for host in "ab")
     tool.run("where", vm.name, "--source", "kvmig-a", "--target", "kvmig-b", "--apply", "SUSPEND_BOTH")
-    assert all(s.startswith("paused") for s in vm.states().values())
+    assert all(vm.states()[host].startswith("paused") for host in "ab")
     b.virsh("destroy", vm.name)
 
 
