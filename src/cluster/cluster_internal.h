@@ -32,10 +32,10 @@ struct kvmig__host_backend_ops {
      * after timeout_ms (then side->reachable is false). Never answers from inside the call; not at all once the
      * backend is closed. */
     void (*read_side)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int64_t timeout_ms,
-                       kvmig__side_fn fn, void *owner);
+                      kvmig__side_fn fn, void *owner);
     /* enum kvmig_location_action on this host: RESUME_*, DESTROY_*, SUSPEND_BOTH (this host's half). */
     void (*act)(struct kvmig__host_backend *backend, const char *vm_uuid_or_name, int32_t action, int64_t timeout_ms,
-                 kvmig__act_fn fn, void *owner);
+                kvmig__act_fn fn, void *owner);
     /* A driver for a session whose plan goes from this host to target. */
     struct kvmig__driver *(*driver_new)(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
                                         struct kvmig_session *session, const struct kvmig__driver_limits *limits);
