@@ -129,7 +129,7 @@ static struct kvmig_error *check_mixed_copies(const struct ready_job *ready, vir
     }
     if (!full || !incremental)
         return NULL;
-    char *xml = virDomainGetXMLDesc(domain, VIR_DOMAIN_XML_SECURE);
+    char *xml = virDomainGetXMLDesc(domain, 0);
     if (!xml)
         return kvmig__link_error(ready->job.link, "virDomainGetXMLDesc", NULL);
     struct kvmig_error *error = check_copies(ready, xml);
