@@ -27,6 +27,8 @@ enum kvmig_event_type {
     KVMIG_EVENT_NOTICE = 13, /**< kvmig_event_finding(): a dropped feature, a remark */
     KVMIG_EVENT_CANCEL = 14, /**< what became of a cancel: kvmig_event_cancel_result() */
     KVMIG_EVENT_MODE = 15, /**< the mode changed: kvmig_event_mode() */
+    KVMIG_EVENT_PORT =
+        16, /**< kvmig_event_port() is in kvmig_event_port_state(), or an operation on it failed: kvmig_event_error() */
     KVMIG_EVENT_END = 20, /**< the one terminal event of a session; always the last */
 };
 
@@ -153,6 +155,10 @@ KVMIG_API uint32_t kvmig_event_queue_position(const struct kvmig_event *event);
 KVMIG_API int32_t kvmig_event_cancel_result(const struct kvmig_event *event);
 /** Progress figures; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const struct kvmig_progress *kvmig_event_progress(const struct kvmig_event *event);
+/** The port that it concerns (PORT events); NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_event_port(const struct kvmig_event *event);
+/** An enum kvmig_port_state (PORT events). Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_event_port_state(const struct kvmig_event *event);
 /** What failed; NULL if nothing did. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const struct kvmig_error *kvmig_event_error(const struct kvmig_event *event);
 /** The finding of a NOTICE or QUEUED event; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */

@@ -129,6 +129,14 @@ void kvmig_context_unref(struct kvmig_context *context)
     kvmig__context_unlock(context);
 }
 
+/* ---- what handles of one context share ---- */
+
+void **kvmig__context_slot(struct kvmig_context *context, enum kvmig__context_slot which)
+{
+    kvmig__context_assert_locked(context);
+    return &context->slots[which];
+}
+
 /* ---- the end ---- */
 
 void kvmig__context_quieten(struct kvmig_context *context)
@@ -144,6 +152,7 @@ void kvmig__context_destroy(struct kvmig_context *context)
 {
     kvmig__context_lock(context);
     kvmig__lanes_close(context);
+    kvmig__curl_end(context);
     for (struct kvmig__timer *timer = context->timers, *next; timer; timer = next) {
         next = timer->next;
         kvmig__timer_disarm(timer);

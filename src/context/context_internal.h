@@ -5,7 +5,8 @@
  *
  * Locking: one non-recursive mutex per context guards every handle that belongs to it. Public calls lock it; timers and
  * job results run in dispatch WITH the lock held; deliveries run in dispatch WITHOUT it. Worker threads never take it
- * and touch nothing but their job's payload. Nobody holds it across a libvirt, curl, disk or user call.
+ * and touch nothing but their job's payload. Nobody holds it across a call that may wait (libvirt, disk) or a call of the
+ * user's.
  */
 #ifndef KVMIG_SRC_CONTEXT_INTERNAL_H
 #define KVMIG_SRC_CONTEXT_INTERNAL_H
@@ -29,6 +30,14 @@ void kvmig__context_own(struct kvmig_context *context);
 void kvmig__context_disown(struct kvmig_context *context);
 void kvmig__context_hold(struct kvmig_context *context);
 void kvmig__context_release(struct kvmig_context *context);
+
+/* ---- what handles of one context share (context.c) ----
+ * A place for a pointer, NULL at first; owned by the module that it is for, which empties it before the context ends. */
+enum kvmig__context_slot {
+    KVMIG__SLOT_OVSDB, /* clients of OVSDB databases */
+    KVMIG__N_SLOTS,
+};
+void **kvmig__context_slot(struct kvmig_context *context, enum kvmig__context_slot which);
 
 /* ---- deliveries (delivery.c) ----
  * Runs fn(data) in dispatch, on a clean stack, without the lock, in order of queueing. Needs the lock. Once the last
@@ -79,7 +88,8 @@ struct kvmig__job_type {
 struct kvmig__lane;
 /* The lane's thread starts with its first job and blocks all signals. name is for logs and the thread name. */
 struct kvmig__lane *kvmig__lane_new(struct kvmig_context *context, const char *name);
-/* timeout_ms < 0 = no deadline (only for the migrate call, which its owner watches by other means). */
+/* timeout_ms < 0 = no deadline: for the migrate call, which its owner watches by other means, and for a probe, which goes on
+ * until it is told to end. */
 void kvmig__lane_submit(struct kvmig__lane *lane, const struct kvmig__job_type *type, void *owner, void *payload,
                         int64_t timeout_ms);
 /* fn(data) runs exactly once, as the last act of the lane: on its thread, after the lane was closed and a running
@@ -88,6 +98,8 @@ void kvmig__lane_submit(struct kvmig__lane *lane, const struct kvmig__job_type *
 void kvmig__lane_set_exit(struct kvmig__lane *lane, void (*fn)(void *data), void *data);
 /* true while a job that ran out of time still blocks the lane's thread. */
 bool kvmig__lane_is_stuck(const struct kvmig__lane *lane);
+/* Whether the system gave it a thread, which the first job asks for; for owners that can say at once that it did not. */
+bool kvmig__lane_has_thread(const struct kvmig__lane *lane);
 /* Number of jobs queued or running that still have an owner. */
 size_t kvmig__lane_pending(const struct kvmig__lane *lane);
 /* The owner lets go: no done() is called any more; queued payloads are freed, a running one when its thread comes
@@ -104,6 +116,7 @@ void kvmig__event_set_error(struct kvmig_event *event, const struct kvmig_error 
 void kvmig__event_set_finding(struct kvmig_event *event, const struct kvmig_finding *finding); /* copied */
 void kvmig__event_set_progress(struct kvmig_event *event, const struct kvmig_progress *progress); /* deep copy */
 void kvmig__event_set_queue_position(struct kvmig_event *event, uint32_t position);
+void kvmig__event_set_port(struct kvmig_event *event, const char *name, int32_t state); /* enum kvmig_port_state */
 void kvmig__event_set_cancel_result(struct kvmig_event *event, int32_t result);
 
 /* A sink holds a caller's event callback; its user `free` runs exactly once, after the last event. All need the
@@ -118,7 +131,8 @@ void kvmig__sink_retire(struct kvmig__sink *sink, bool drop_queued);
  * lock), or at once if context is NULL. */
 void kvmig__callback_discard(struct kvmig_context *context, void (*free_fn)(void *), void *user_data);
 
-/* ---- log (log.c) ---- any thread, with or without the lock. Modules: context cluster plan session libvirt. */
+/* ---- log (log.c) ---- any thread, with or without the lock. Modules: context cluster plan session
+ * port probe libvirt. */
 bool kvmig__log_enabled(struct kvmig_context *context, int32_t level, const char *module);
 void kvmig__log(struct kvmig_context *context, int32_t level, const char *module, const char *fmt, ...)
     KVMIG__PRINTF(4, 5);

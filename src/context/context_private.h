@@ -17,8 +17,9 @@
 /* Work of each kind that one dispatch does at most, so that an embedding loop is never starved. */
 #define KVMIG__DISPATCH_BUDGET 64
 
-#define KVMIG__N_LOG_MODULES 5
+#define KVMIG__N_LOG_MODULES 7
 
+struct kvmig__curl;
 struct kvmig__job;
 struct kvmig__delivery;
 struct kvmig__log_message;
@@ -69,6 +70,8 @@ struct kvmig_context {
     struct kvmig__watch *removed_watches; /* freed when no round can still refer to them */
     bool in_round; /* the end of the round sees what is queued: nobody needs to kick */
     struct kvmig__lane *lanes; /* open ones */
+    struct kvmig__curl *curl; /* NULL until something needs it */
+    void *slots[KVMIG__N_SLOTS]; /* see kvmig__context_slot() */
 
     struct kvmig__inbox inbox;
     struct kvmig__log_state log;
@@ -118,6 +121,9 @@ void kvmig__watches_free(struct kvmig_context *context);
 bool kvmig__inbox_run(struct kvmig_context *context, size_t budget); /* needs the lock; true if some are left */
 void kvmig__inbox_close(struct kvmig_context *context); /* frees what is in it; without the lock */
 void kvmig__lanes_close(struct kvmig_context *context); /* needs the lock */
+
+/* curl.c: needs the lock; the transfers are gone. */
+void kvmig__curl_end(struct kvmig_context *context);
 
 /* log.c */
 void kvmig__log_init(struct kvmig_context *context, int32_t level, struct kvmig_log_callback callback);

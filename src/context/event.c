@@ -6,6 +6,7 @@
 #include "context/context_internal.h"
 
 #include "base/finding_internal.h"
+#include <kvmig/port.h>
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ struct kvmig_event {
     int32_t phase, previous_phase, mode;
     uint32_t queue_position;
     int32_t cancel_result;
+    char *port;
+    int32_t port_state;
     struct kvmig_error *error;
     bool has_finding, has_progress;
     struct kvmig_finding finding;
@@ -103,6 +106,12 @@ void kvmig__event_set_cancel_result(struct kvmig_event *event, int32_t result)
     event->cancel_result = result;
 }
 
+void kvmig__event_set_port(struct kvmig_event *event, const char *name, int32_t state)
+{
+    kvmig__str_set(&event->port, name);
+    event->port_state = state;
+}
+
 /* ---- public ---- */
 
 struct kvmig_event *kvmig_event_ref(const struct kvmig_event *event)
@@ -121,6 +130,7 @@ void kvmig_event_unref(struct kvmig_event *event)
     progress_clear(&event->progress);
     kvmig__finding_clear(&event->finding);
     kvmig__error_free(event->error);
+    free(event->port);
     free(event->session_id);
     free(event->host);
     free(event);
@@ -169,6 +179,16 @@ uint32_t kvmig_event_queue_position(const struct kvmig_event *event)
 int32_t kvmig_event_cancel_result(const struct kvmig_event *event)
 {
     return event ? event->cancel_result : 0;
+}
+
+const char *kvmig_event_port(const struct kvmig_event *event)
+{
+    return event ? event->port : NULL;
+}
+
+int32_t kvmig_event_port_state(const struct kvmig_event *event)
+{
+    return event ? event->port_state : KVMIG_PORT_IDLE;
 }
 
 const struct kvmig_progress *kvmig_event_progress(const struct kvmig_event *event)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include <kvmig/event.h>
+#include <kvmig/port.h>
 
 /* Figures that are known; the struct marks others with UINT64_MAX. */
 static void add_figures(struct json_object *object, const struct kvmig_progress *progress)
@@ -79,6 +80,10 @@ int32_t kvmig_event_to_json(const struct kvmig_event *event, char **out_json)
     kvmig__json_add_str(object, "host", kvmig_event_host(event));
     if (kvmig_event_session_id(event))
         add_session(object, event);
+    if (kvmig_event_port(event)) {
+        kvmig__json_add_str(object, "port", kvmig_event_port(event));
+        kvmig__json_add_str(object, "port_state", kvmig_port_state_name(kvmig_event_port_state(event)));
+    }
     if (kvmig_event_error(event))
         json_object_object_add(object, "error", kvmig__json_error(kvmig_event_error(event)));
     if (kvmig_event_finding(event))

@@ -33,6 +33,7 @@ const char *kvmig_event_type_name(int32_t type)
         { KVMIG_EVENT_NOTICE, "notice" },
         { KVMIG_EVENT_CANCEL, "cancel" },
         { KVMIG_EVENT_MODE, "mode" },
+        { KVMIG_EVENT_PORT, "port" },
         { KVMIG_EVENT_END, "end" },
     };
 

@@ -359,6 +359,11 @@ bool kvmig__lane_is_stuck(const struct kvmig__lane *lane)
     return stuck;
 }
 
+bool kvmig__lane_has_thread(const struct kvmig__lane *lane)
+{
+    return lane->started;
+}
+
 size_t kvmig__lane_pending(const struct kvmig__lane *lane)
 {
     size_t n = 0;

@@ -19,7 +19,7 @@ struct kvmig__log_message {
     struct kvmig__log_message *next;
 };
 
-static const char *const modules[] = { "context", "cluster", "plan", "session", "libvirt" };
+static const char *const modules[] = { "context", "cluster", "plan", "session", "port", "probe", "libvirt" };
 _Static_assert(KVMIG__N_ELEMENTS(modules) == KVMIG__N_LOG_MODULES, "a level for each module");
 
 const char *kvmig_log_level_name(int32_t level)
@@ -116,7 +116,8 @@ static void apply_environment(struct kvmig_context *context)
 
         kvmig__log(context, KVMIG_LOG_WARN, "context",
                    "KVMIG_LOG: not understood: %s (write a level, or module=level, separated by commas; levels: error "
-                   "warn info debug; modules: context cluster plan session libvirt)",
+                   "warn info debug; modules: context cluster plan session port probe "
+                   "libvirt)",
                    words);
         free(words);
     }
