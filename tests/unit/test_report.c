@@ -4,6 +4,7 @@
  */
 #include "session/report.h"
 
+#include "base/json_internal.h"
 #include "plan/plan_internal.h"
 
 #include <setjmp.h>
@@ -18,7 +19,7 @@
 static struct json_object *json_of(const struct kvmig__report *report, const struct kvmig_plan *plan, int32_t phase,
                                    int64_t now_ms)
 {
-    char *text = kvmig__report_to_json(report, plan, "session-7", phase, now_ms);
+    char *text = kvmig__json_take_string(kvmig__report_json(report, plan, "session-7", phase, now_ms));
     struct json_object *json = json_tokener_parse(text);
 
     assert_non_null(json);

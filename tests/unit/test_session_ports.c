@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Ports and probes that go along with a session: when they are asked for what, what their failures do to the migration, and that they
+ * end where the guest is (I4). The ports have backends of the test's own; what OVN makes of the wishes is another test's.
+ */
+#include "session_test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum act { ACT_OK, ACT_FAIL, ACT_NEVER };
+
+struct scripted_port {
+    struct kvmig_port *port;
+    enum act prepare, verify, converge, rollback;
+    char log[400]; /* "prepare(host-0,host-1) verify ..." */
+    struct kvmig_port_op *waiting; /* never answered by itself */
+    int n_frees;
+};
+
+static void note(struct scripted_port *script, const char *what, const char *a, const char *b)
+{
+    const size_t n = strlen(script->log);
+
+    if (a && b)
+        snprintf(script->log + n, sizeof(script->log) - n, "%s%s(%s,%s)", n ? " " : "", what, a, b);
+    else if (a)
+        snprintf(script->log + n, sizeof(script->log) - n, "%s%s(%s)", n ? " " : "", what, a);
+    else
+        snprintf(script->log + n, sizeof(script->log) - n, "%s%s", n ? " " : "", what);
+}
+
+static void give_up_waiting(struct scripted_port *script)
+{
+    if (script->waiting)
+        kvmig_port_op_done(script->waiting, -ECANCELED, NULL);
+    script->waiting = NULL;
+}
+
+static void answer(struct scripted_port *script, struct kvmig_port_op *op, enum act act)
+{
+    give_up_waiting(script);
+    if (act == ACT_NEVER)
+        script->waiting = op;
+    else
+        kvmig_port_op_done(op, act == ACT_OK ? 0 : -EIO, act == ACT_OK ? NULL : "the switch is broken");
+}
+
+static void on_prepare(struct kvmig_port_op *op, const char *source, const char *target, void *data)
+{
+    struct scripted_port *script = data;
+
+    note(script, "prepare", source, target);
+    answer(script, op, script->prepare);
+}
+
+static void on_verify(struct kvmig_port_op *op, void *data)
+{
+    struct scripted_port *script = data;
+
+    note(script, "verify", NULL, NULL);
+    answer(script, op, script->verify);
+}
+
+static void on_converge(struct kvmig_port_op *op, const char *winner, void *data)
+{
+    struct scripted_port *script = data;
+
+    note(script, "converge", winner, NULL);
+    answer(script, op, script->converge);
+}
+
+static void on_rollback(struct kvmig_port_op *op, const char *source, void *data)
+{
+    struct scripted_port *script = data;
+
+    note(script, "rollback", source, NULL);
+    answer(script, op, script->rollback);
+}
+
+static void on_free(void *data)
+{
+    ((struct scripted_port *)data)->n_frees++;
+}
+
+static void open_port(struct fixture *f, struct scripted_port *script, const char *name)
+{
+    const struct kvmig_port_backend backend = {
+        .size = sizeof(backend),
+        .prepare = on_prepare,
+        .verify = on_verify,
+        .converge = on_converge,
+        .rollback = on_rollback,
+        .user_data = script,
+        .free = on_free,
+    };
+    struct kvmig_port_opts opts = KVMIG_PORT_OPTS_INIT;
+
+    opts.name = name;
+    opts.timeout_ms = 300;
+    assert_int_equal(kvmig_port_open_backend(f->world.context, &backend, &opts, &script->port), 0);
+}
+
+static void close_port(struct fixture *f, struct scripted_port *script)
+{
+    give_up_waiting(script);
+    kvmig_port_unref(script->port);
+    fake_drain(&f->world);
+    assert_int_equal(script->n_frees, 1);
+}
+
+static void begin(struct fixture *f, struct scripted_port *script)
+{
+    open_fixture(f);
+    open_port(f, script, "nic0");
+    new_session(f, 0, 0);
+    assert_int_equal(kvmig_session_add_port(f->session, script->port), 0);
+}
+
+static void end(struct fixture *f, struct scripted_port *script)
+{
+    kvmig_session_unref(f->session);
+    f->session = NULL;
+    close_port(f, script);
+    close_fixture(f);
+}
+
+static void call_fails(struct fixture *f)
+{
+    f->world.sides_after[0] = f->world.sides[0];
+    f->world.sides_after[1] = f->world.sides[1];
+    f->world.steps[KVMIG__STEP_MIGRATE] = FAKE_FAIL;
+}
+
+/* ---- the port goes where the guest goes ---- */
+
+static void port_is_prepared_verified_and_converges_to_the_target(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_string_equal(script.log, "prepare(host-0,host-1) verify converge(host-1)");
+    assert_true(fake_heard(&f.caller, "port nic0 prepared"));
+    assert_true(fake_heard(&f.caller, "port nic0 verified"));
+    assert_true(fake_heard(&f.caller, "port nic0 converged"));
+    end(&f, &script);
+}
+
+static void verification_comes_before_the_call(void **state)
+{
+    struct scripted_port script = { .verify = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_int_equal(f.caller.end_error, -EIO);
+    assert_null(strstr(f.world.log, "migrate"));
+    assert_string_equal(script.log, "prepare(host-0,host-1) verify rollback(host-0)");
+    end(&f, &script);
+}
+
+static void port_that_cannot_be_prepared_twice_fails_the_session_and_is_rolled_back(void **state)
+{
+    struct scripted_port script = { .prepare = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_int_equal(f.caller.end_error, -EIO);
+    assert_null(strstr(f.world.log, "migrate"));
+    assert_string_equal(script.log, "prepare(host-0,host-1) prepare(host-0,host-1) rollback(host-0)");
+    end(&f, &script);
+}
+
+static void failed_call_rolls_the_port_back_to_the_source(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    call_fails(&f);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_non_null(strstr(script.log, "rollback(host-0)"));
+    assert_null(strstr(script.log, "converge"));
+    end(&f, &script);
+}
+
+/* I4: what the hosts say counts, not what the call said. */
+static void port_converges_to_a_guest_that_moved_although_the_call_failed(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_FAIL;
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_non_null(strstr(script.log, "converge(host-1)"));
+    assert_null(strstr(script.log, "rollback"));
+    end(&f, &script);
+}
+
+static void port_stays_prepared_when_it_is_not_known_where_the_guest_is(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_FAIL;
+    fake_side(&f.world.sides_after[0], KVMIG__STATE_ABSENT, KVMIG__REASON_OTHER, false);
+    fake_side(&f.world.sides_after[1], KVMIG__STATE_ABSENT, KVMIG__REASON_OTHER, false);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_INDETERMINATE);
+    assert_null(strstr(script.log, "converge"));
+    assert_null(strstr(script.log, "rollback"));
+    assert_true(fake_heard(&f.caller, "notice PORT_LEFT_PREPARED"));
+    end(&f, &script);
+}
+
+/* ---- cancelling does not wait for a port ---- */
+
+static void cancel_is_answered_while_a_port_is_silent(void **state)
+{
+    struct scripted_port script = { .verify = ACT_NEVER };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.caller.cancel_at = KVMIG_PHASE_TARGET_READY;
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_true(fake_heard(&f.caller, "cancel accepted"));
+    assert_null(strstr(f.world.log, "migrate"));
+    assert_non_null(strstr(script.log, "rollback(host-0)"));
+    end(&f, &script);
+}
+
+static void cancel_while_the_call_runs_rolls_back(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    call_fails(&f);
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+    f.caller.cancel_at = KVMIG_PHASE_RUNNING;
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_non_null(strstr(script.log, "rollback(host-0)"));
+    end(&f, &script);
+}
+
+/* ---- a port that does not follow ---- */
+
+static void guest_that_moved_is_a_success_although_its_port_did_not_follow(void **state)
+{
+    struct scripted_port script = { .converge = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_true(fake_heard(&f.caller, "notice PORT_NOT_CONVERGED"));
+    end(&f, &script);
+}
+
+static void silent_port_is_waited_for_until_its_deadline_only(void **state)
+{
+    struct scripted_port script = { .converge = ACT_NEVER };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_true(fake_heard(&f.caller, "notice PORT_NOT_CONVERGED"));
+    end(&f, &script);
+}
+
+static void port_that_is_not_rolled_back_is_named(void **state)
+{
+    struct scripted_port script = { .rollback = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    call_fails(&f);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_true(fake_heard(&f.caller, "notice PORT_NOT_ROLLED_BACK"));
+    end(&f, &script);
+}
+
+/* ---- a hypervisor that plugs the interface in the migrate call ---- */
+
+static int32_t was_verified(void *data)
+{
+    return strstr(((struct scripted_port *)data)->log, "verify") != NULL;
+}
+
+static void late_interface_is_verified_while_the_call_runs(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.world.plugs_late = true;
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, was_verified, &script);
+    assert_true(fake_heard(&f.caller, "phase Running"));
+    fake_answer_call(&f.world, NULL, false);
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_string_equal(script.log, "prepare(host-0,host-1) verify converge(host-1)");
+    end(&f, &script);
+}
+
+static void call_is_aborted_if_the_late_interface_is_not_proven(void **state)
+{
+    struct scripted_port script = { .verify = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    call_fails(&f);
+    f.world.plugs_late = true;
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_int_equal(f.caller.end_error, -EIO);
+    assert_int_equal(f.world.n_aborts, 1);
+    assert_non_null(strstr(script.log, "rollback(host-0)"));
+    end(&f, &script);
+}
+
+/* ---- several ports, several owners ---- */
+
+static void one_port_that_fails_rolls_back_all(void **state)
+{
+    struct scripted_port good = { 0 }, bad = { .prepare = ACT_FAIL };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &good);
+    open_port(&f, &bad, "nic1");
+    assert_int_equal(kvmig_session_add_port(f.session, bad.port), 0);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_non_null(strstr(good.log, "rollback(host-0)"));
+    assert_non_null(strstr(bad.log, "rollback(host-0)"));
+    kvmig_session_unref(f.session);
+    f.session = NULL;
+    close_port(&f, &bad);
+    end(&f, &good);
+}
+
+static void port_belongs_to_one_session_until_that_has_ended(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct kvmig_session *other;
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    other = f.session;
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_add_port(f.session, script.port), -EBUSY);
+    assert_int_equal(kvmig_port_prepare(script.port, "host-0", "host-1"), -EBUSY);
+    assert_int_equal(kvmig_port_rollback(script.port), -EBUSY);
+    kvmig_session_unref(f.session);
+    f.session = f.caller.session = other;
+    f.caller.n_frees--; /* that of the session which was refused */
+    run_to_end(&f);
+    assert_int_equal(kvmig_session_add_port(f.session, script.port), -KVMIG_EPHASE);
+    assert_int_equal(kvmig_port_converge(script.port, "host-1"), 0);
+    end(&f, &script);
+}
+
+static void session_that_never_starts_lets_go_of_its_port(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    kvmig_session_unref(f.session);
+    f.session = NULL;
+    assert_int_equal(kvmig_port_prepare(script.port, "host-0", "host-1"), 0);
+    end(&f, &script);
+}
+
+/* ---- probes ---- */
+
+static int listener(uint32_t *out_port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t n = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(listen(fd, 1024), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
+    *out_port = ntohs(address.sin_port);
+    return fd;
+}
+
+static struct kvmig_probe *probe_of(struct fixture *f, uint32_t port)
+{
+    const struct kvmig_probe_target target = {
+        .size = sizeof(target), .host = "127.0.0.1", .port = port, .kind = KVMIG_PROBE_TCP_CONNECT, .interval_ms = 5
+    };
+    const struct kvmig_probe_target *targets[] = { &target };
+    struct kvmig_probe_opts opts = KVMIG_PROBE_OPTS_INIT;
+    struct kvmig_probe *probe;
+
+    opts.targets = targets;
+    opts.n_targets = 1;
+    assert_int_equal(kvmig_probe_new(f->world.context, &opts, &probe), 0);
+    return probe;
+}
+
+static struct json_object *report_of(struct fixture *f)
+{
+    struct json_object *root;
+    char *text;
+
+    assert_int_equal(kvmig_session_report(f->session, &text), 0);
+    root = json_tokener_parse(text);
+    assert_non_null(root);
+    free(text);
+    return root;
+}
+
+static void report_has_the_service_gap_beside_the_pause(void **state)
+{
+    struct json_object *report, *found;
+    struct kvmig_probe *probe;
+    struct fixture f;
+    uint32_t port;
+    int fd;
+
+    (void)state;
+    open_fixture(&f);
+    fd = listener(&port);
+    probe = probe_of(&f, port);
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_add_probe(f.session, probe), 0);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_true(fake_heard(&f.caller, "notice SERVICE_GAP"));
+    report = report_of(&f);
+    assert_int_equal(json_pointer_get(report, "/service/gap_ms", &found), 0);
+    assert_int_equal(json_pointer_get(report, "/probes/0/targets/0/tries", &found), 0);
+    assert_true(json_object_get_int64(found) >= 2);
+    json_object_put(report);
+    kvmig_probe_unref(probe);
+    close(fd);
+    close_fixture(&f);
+}
+
+static void service_that_does_not_come_back_is_named(void **state)
+{
+    struct kvmig_probe *probe;
+    struct fixture f;
+    uint32_t port;
+    int fd;
+
+    (void)state;
+    open_fixture(&f);
+    f.opts.service_timeout_ms = 50;
+    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+    fd = listener(&port);
+    probe = probe_of(&f, port);
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_add_probe(f.session, probe), 0);
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, session_runs, &f.caller);
+    close(fd);
+    fake_answer_call(&f.world, NULL, false);
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_true(fake_heard(&f.caller, "notice SERVICE_NOT_BACK"));
+    kvmig_probe_unref(probe);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(port_is_prepared_verified_and_converges_to_the_target),
+        cmocka_unit_test(verification_comes_before_the_call),
+        cmocka_unit_test(port_that_cannot_be_prepared_twice_fails_the_session_and_is_rolled_back),
+        cmocka_unit_test(failed_call_rolls_the_port_back_to_the_source),
+        cmocka_unit_test(port_converges_to_a_guest_that_moved_although_the_call_failed),
+        cmocka_unit_test(port_stays_prepared_when_it_is_not_known_where_the_guest_is),
+        cmocka_unit_test(cancel_is_answered_while_a_port_is_silent),
+        cmocka_unit_test(cancel_while_the_call_runs_rolls_back),
+        cmocka_unit_test(guest_that_moved_is_a_success_although_its_port_did_not_follow),
+        cmocka_unit_test(silent_port_is_waited_for_until_its_deadline_only),
+        cmocka_unit_test(port_that_is_not_rolled_back_is_named),
+        cmocka_unit_test(late_interface_is_verified_while_the_call_runs),
+        cmocka_unit_test(call_is_aborted_if_the_late_interface_is_not_proven),
+        cmocka_unit_test(one_port_that_fails_rolls_back_all),
+        cmocka_unit_test(port_belongs_to_one_session_until_that_has_ended),
+        cmocka_unit_test(session_that_never_starts_lets_go_of_its_port),
+        cmocka_unit_test(report_has_the_service_gap_beside_the_pause),
+        cmocka_unit_test(service_that_does_not_come_back_is_named),
+    };
+
+    return !!cmocka_run_group_tests(tests, NULL, NULL);
+}
