@@ -11,8 +11,11 @@
 #include <kvmig/error.h>
 #include <kvmig/event.h>
 #include <kvmig/finding.h>
+#include <kvmig/interface.h>
 #include <kvmig/location.h>
 #include <kvmig/plan.h>
+#include <kvmig/port.h>
+#include <kvmig/probe.h>
 #include <kvmig/session.h>
 #include <kvmig/version.h>
 

@@ -9,6 +9,8 @@
 
 #include <kvmig/cluster.h>
 #include <kvmig/plan.h>
+#include <kvmig/port.h>
+#include <kvmig/probe.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,6 +28,8 @@ struct kvmig_session_opts {
     uint64_t abort_timeout_ms; /**< how long to wait for an aborted migrate call to return; 0 = 30 s */
     uint32_t poll_ms; /**< how often progress is read; 0 = 200 */
     uint32_t reserved; /**< must be 0 */
+    uint64_t
+        service_timeout_ms; /**< with probes: how long Finalizing waits for the service to answer again; 0 = 10 s */
 };
 
 /** Begins a struct kvmig_session_opts: zero, but for its size. Since: 0.1.0 */
@@ -57,6 +61,25 @@ KVMIG_API struct kvmig_session *kvmig_session_ref(struct kvmig_session *session)
  * Never blocks. Threads: any. Since: 0.1.0
  */
 KVMIG_API void kvmig_session_unref(struct kvmig_session *session);
+
+/**
+ * Gives the session a port that has to follow the guest; any number of them. The session keeps it to its end, and nobody else
+ * may ask anything of it meanwhile (-EBUSY). It is prepared as soon as source and target are known, and again before the target is
+ * prepared; the migrate call does not begin before the port is proven ready, as far as that can be proven before the hypervisor
+ * plugs the interface, and is aborted if the proof does not come while it runs; in the end the port converges to the host where the
+ * guest is proven to be. If that is not proven (Indeterminate), the port is left prepared for both, and a notice says so. Host
+ * names are those of the plan (see kvmig_port_ovs.host). The port's events also go to the session's callback.
+ * Threads: any. Errors: -EINVAL (NULL, or of another context), -KVMIG_EPHASE (started), -EBUSY (another session has it).
+ * Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_add_port(struct kvmig_session *session, struct kvmig_port *port);
+
+/**
+ * Gives the session a probe that watches the guest's service; any number of them. It is started before Running, unless it runs
+ * already, and stopped after Finalizing, which waits for the service to answer again (service_timeout_ms). The figures are in the
+ * report, on the same time axis as the phases. Threads: any. Errors: as kvmig_session_add_port(). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_add_probe(struct kvmig_session *session, struct kvmig_probe *probe);
 
 /** Starts. Returns at once. Threads: any. Errors: -EALREADY. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_session_start(struct kvmig_session *session);
@@ -93,7 +116,7 @@ KVMIG_API const char *kvmig_session_id(struct kvmig_session *session);
 
 /**
  * The report so far, as JSON; complete with the terminal event: outcome, durations per phase, pause (as
- * the source measured it, and in total), bytes, rounds, what was created and undone, plan and outcome.
+ * the source measured it, and in total), bytes, rounds, what was created and undone, each port's timeline, what the probes saw, plan and outcome.
  * *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */

@@ -303,6 +303,7 @@ struct kvmig__driver *kvmig__virt_driver_new(struct kvmig__host_backend *source,
 {
     struct kvmig__virt_driver *d = kvmig__calloc(1, sizeof(*d));
     d->base.ops = &driver_ops;
+    d->base.plugs_late = true; /* libvirt plugs taps in the Prepare phase of the migrate call */
     d->context = kvmig__virt_host_context(source);
     d->session = session;
     d->limits = *limits;

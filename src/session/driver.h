@@ -54,6 +54,8 @@ struct kvmig__driver_ops {
 };
 struct kvmig__driver {
     const struct kvmig__driver_ops *ops;
+    bool
+        plugs_late; /* the guest's interfaces on the target are plugged by MIGRATE itself: ports cannot be wholly proven before */
 };
 
 /* ---- what a driver tells its session (session.c) ---- error is taken; NULL = success ---- */

@@ -57,7 +57,8 @@ struct kvmig__report_item *kvmig__report_created(struct kvmig__report *report, c
                                                  const char *host);
 
 struct kvmig_plan;
-/* Owned JSON text (free()). */
-char *kvmig__report_to_json(const struct kvmig__report *report, const struct kvmig_plan *plan, const char *session_id,
-                            int32_t phase, int64_t now_ms);
+struct json_object;
+/* Without the ports and probes, which the session adds. Owned. */
+struct json_object *kvmig__report_json(const struct kvmig__report *report, const struct kvmig_plan *plan,
+                                       const char *session_id, int32_t phase, int64_t now_ms);
 #endif

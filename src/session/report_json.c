@@ -163,8 +163,8 @@ static void add_final(struct json_object *root, const struct kvmig__report *repo
     kvmig__json_add_str(final, "proof", report->final_proof);
 }
 
-char *kvmig__report_to_json(const struct kvmig__report *report, const struct kvmig_plan *plan, const char *session_id,
-                            int32_t phase, int64_t now_ms)
+struct json_object *kvmig__report_json(const struct kvmig__report *report, const struct kvmig_plan *plan,
+                                       const char *session_id, int32_t phase, int64_t now_ms)
 {
     struct json_object *root = json_object_new_object();
 
@@ -189,5 +189,5 @@ char *kvmig__report_to_json(const struct kvmig__report *report, const struct kvm
     add_cancel(root, report);
     add_final(root, report);
     add_plan(root, plan);
-    return kvmig__json_take_string(root);
+    return root;
 }

@@ -5,6 +5,8 @@
  */
 #include "session/session_internal.h"
 
+#include "base/json_internal.h"
+
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,6 +35,7 @@ static struct kvmig_session *session_new(struct kvmig_cluster *cluster, const st
     session->report = kvmig__report_new();
     kvmig__timer_init(&session->deadline, session->context, kvmig__session_on_deadline, session);
     kvmig__timer_init(&session->retry, session->context, kvmig__session_on_retry, session);
+    kvmig__followers_init(session);
     kvmig__context_own(session->context);
     kvmig__cluster_hold(cluster);
     return session;
@@ -42,6 +45,7 @@ static void session_free(struct kvmig_session *session)
 {
     kvmig__timer_disarm(&session->deadline);
     kvmig__timer_disarm(&session->retry);
+    kvmig__followers_free(session);
     if (session->cluster)
         kvmig__cluster_release(session->cluster);
     kvmig__request_clear(&session->request);
@@ -127,7 +131,7 @@ static int32_t check_opts(const struct kvmig_session_opts *opts)
     } times[] = {
         { "queue_timeout_ms", opts->queue_timeout_ms },     { "step_timeout_ms", opts->step_timeout_ms },
         { "migrate_timeout_ms", opts->migrate_timeout_ms }, { "resolve_timeout_ms", opts->resolve_timeout_ms },
-        { "abort_timeout_ms", opts->abort_timeout_ms },
+        { "abort_timeout_ms", opts->abort_timeout_ms },     { "service_timeout_ms", opts->service_timeout_ms },
     };
 
     if (opts->reserved)
@@ -150,6 +154,7 @@ static int64_t or_default(uint64_t ms, uint64_t fallback)
 static void take_times(struct kvmig_session *session, const struct kvmig_session_opts *opts)
 {
     session->queue_ms = or_default(opts->queue_timeout_ms, HOUR);
+    session->followers.service_ms = or_default(opts->service_timeout_ms, 10 * SECOND);
     session->limits = (struct kvmig__driver_limits){
         .step_ms = or_default(opts->step_timeout_ms, 60 * SECOND),
         .migrate_ms = or_default(opts->migrate_timeout_ms, 6 * HOUR),
@@ -255,6 +260,7 @@ int32_t kvmig_session_cancel(struct kvmig_session *session)
             session->report->cancel_asked_ms = kvmig__now_ms();
         session->cancel_pending = true;
         kvmig__session_feed(session, KVMIG__IN_CANCEL, NULL);
+        kvmig__session_gate_look(session);
     }
     kvmig__context_unlock(session->context);
     return rc;
@@ -355,6 +361,8 @@ const char *kvmig_session_id(struct kvmig_session *session)
 
 int32_t kvmig_session_report(struct kvmig_session *session, char **out_json)
 {
+    struct json_object *root;
+
     if (out_json)
         *out_json = NULL;
     if (!session)
@@ -362,7 +370,9 @@ int32_t kvmig_session_report(struct kvmig_session *session, char **out_json)
     if (!out_json)
         return fail(EINVAL, "kvmig_session_report: out_json", NULL, NULL, "a required pointer is NULL");
     kvmig__context_lock(session->context);
-    *out_json = kvmig__report_to_json(session->report, session->plan, session->id, session->phase, kvmig__now_ms());
+    root = kvmig__report_json(session->report, session->plan, session->id, session->phase, kvmig__now_ms());
+    kvmig__followers_add_json(session, root);
+    *out_json = kvmig__json_take_string(root);
     kvmig__context_unlock(session->context);
     return 0;
 }

@@ -67,7 +67,10 @@ void kvmig__session_step_done(struct kvmig_session *session, enum kvmig__step st
         input = kvmig__session_undo_ended(session, error);
     if (input == KVMIG__IN_STEP_OK && step == KVMIG__STEP_FINISH)
         tell_final_figures(session);
-    kvmig__session_feed(session, input, error);
+    if (step == KVMIG__STEP_FINISH || step == KVMIG__STEP_UNDO)
+        kvmig__session_close_driver(session, input, error);
+    else
+        kvmig__session_feed(session, input, error);
 }
 
 void kvmig__session_call_done(struct kvmig_session *session, struct kvmig_error *error, bool hung)

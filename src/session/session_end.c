@@ -127,6 +127,7 @@ static void note_indeterminate(struct kvmig_session *session, struct kvmig_error
 {
     struct kvmig_error *final = error;
 
+    kvmig__session_ports_left(session);
     if (session->state == KVMIG__ST_FINISHING)
         final = kvmig__session_not_running_error(session, error);
     else if (is_undoing(session->state))
@@ -251,8 +252,8 @@ void kvmig__session_end(struct kvmig_session *session)
     kvmig__timer_disarm(&session->deadline);
     kvmig__session_stop_planning(session);
     session->awaited = KVMIG__NO_STEP;
-    session->gate_open = false;
     complete_report(session);
+    kvmig__followers_end(session);
     kvmig__event_set_error(event, session->report->error);
     kvmig__session_emit(session, event);
     kvmig__context_deliver(session->context, clean_up, NULL, session, true);

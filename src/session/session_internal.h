@@ -13,6 +13,7 @@
 #include "cluster/cluster_internal.h"
 #include "session/driver.h"
 #include "session/eta.h"
+#include "session/followers.h"
 #include "session/fsm.h"
 #include "session/outcome.h"
 #include "session/report.h"
@@ -59,7 +60,7 @@ struct kvmig_session {
 
     struct kvmig__slot slot;
     uint32_t hosts_to_check; /* CHECKING: answers that are still to come */
-    bool gate_open; /* a gate was asked and has not answered */
+    struct kvmig__followers followers; /* ports and probes */
 
     struct kvmig__driver *driver;
     int32_t awaited; /* enum kvmig__step that the driver has to answer; KVMIG__NO_STEP */
@@ -96,9 +97,9 @@ struct kvmig_error *kvmig__session_plan_error(const struct kvmig_plan *plan, con
 
 /* ---- session_steps.c ---- */
 void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step);
-void kvmig__session_gate(struct kvmig_session *session);
 void kvmig__session_migrate(struct kvmig_session *session);
 void kvmig__session_locate(struct kvmig_session *session);
+void kvmig__session_finish(struct kvmig_session *session);
 void kvmig__session_undo(struct kvmig_session *session);
 /* FINISH did not end well: STEP_FAIL if the guest runs on the target all the same, AT_UNKNOWN if that is not proven. */
 enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *session,

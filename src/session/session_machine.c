@@ -29,6 +29,20 @@ static int64_t locate_by(const struct kvmig_session *session, int64_t now_ms)
     return (session->call_begun && call_by_ms > now_ms ? call_by_ms : now_ms) + with_margin(limits->resolve_ms);
 }
 
+/* Ports have deadlines of their own, and run beside the driver. */
+static int64_t or_ports(const struct kvmig_session *session, int64_t ms)
+{
+    const int64_t ports_ms = with_margin(kvmig__session_ports_longest_ms(session));
+
+    return ms > ports_ms ? ms : ports_ms;
+}
+
+/* The last step, and the service that has to answer after it. */
+static int64_t closing_ms(const struct kvmig_session *session, int64_t step_ms)
+{
+    return or_ports(session, with_margin(step_ms)) + with_margin(session->followers.service_ms);
+}
+
 static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
 {
     const struct kvmig__driver_limits *limits = &session->limits;
@@ -37,9 +51,10 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
     case KVMIG__ST_QUEUED:
         return now_ms + session->queue_ms;
     case KVMIG__ST_CHECKING:
+        return now_ms + limits->step_ms;
     case KVMIG__ST_SCHEDULED:
     case KVMIG__ST_READY:
-        return now_ms + limits->step_ms;
+        return now_ms + or_ports(session, limits->step_ms);
     case KVMIG__ST_RUNNING: /* also when it is entered again after an abort was refused */
         return (session->call_begun ? session->report->call_started_ms : now_ms) + limits->migrate_ms;
     case KVMIG__ST_ABORTING_CANCEL:
@@ -53,11 +68,12 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
     case KVMIG__ST_SCHEDULING:
     case KVMIG__ST_PREPARING:
     case KVMIG__ST_STOPPING_CANCEL:
-    case KVMIG__ST_FINISHING:
         return now_ms + with_margin(limits->step_ms);
+    case KVMIG__ST_FINISHING:
+        return now_ms + closing_ms(session, limits->step_ms);
     case KVMIG__ST_UNDOING_FAIL:
     case KVMIG__ST_UNDOING_CANCEL: /* each of its parts is given some time, whatever those before it took */
-        return now_ms + with_margin(2 * limits->step_ms);
+        return now_ms + closing_ms(session, 2 * limits->step_ms);
     default:
         return INT64_MAX;
     }
@@ -92,13 +108,17 @@ static struct kvmig_error *deadline_error(const struct kvmig_session *session)
 void kvmig__session_on_deadline(void *data)
 {
     struct kvmig_session *session = data;
-    struct kvmig_error *error = deadline_error(session);
     enum kvmig__fsm_input input = KVMIG__IN_DEADLINE;
+    struct kvmig_error *error;
+
+    if (kvmig__session_close_overdue(session))
+        return;
+    error = deadline_error(session);
 
     /* While it runs, the call goes on until it is aborted; everything else is given up. */
     if (session->state != KVMIG__ST_RUNNING) {
         session->awaited = KVMIG__NO_STEP;
-        session->gate_open = false;
+        session->followers.gate.open = session->followers.close.open = false;
     }
     if (session->state == KVMIG__ST_FINISHING && kvmig__session_finish_failed(session, error) == KVMIG__IN_AT_UNKNOWN)
         input = KVMIG__IN_AT_UNKNOWN;
@@ -144,17 +164,14 @@ static void say(struct kvmig_session *session, uint32_t actions)
 
 static void begin_schedule(struct kvmig_session *session)
 {
+    /* Source and target are known now, and whoever plugs the target's interface early must not have to wait for the port. */
+    kvmig__session_ports_prepare(session);
     kvmig__session_begin(session, KVMIG__STEP_SCHEDULE);
 }
 
 static void begin_prepare(struct kvmig_session *session)
 {
     kvmig__session_begin(session, KVMIG__STEP_PREPARE);
-}
-
-static void begin_finish(struct kvmig_session *session)
-{
-    kvmig__session_begin(session, KVMIG__STEP_FINISH);
 }
 
 static void begin_abort(struct kvmig_session *session)
@@ -177,7 +194,7 @@ static void act(struct kvmig_session *session, uint32_t actions)
         { KVMIG__DO_MIGRATE, kvmig__session_migrate },
         { KVMIG__DO_ABORT, begin_abort },
         { KVMIG__DO_LOCATE, kvmig__session_locate },
-        { KVMIG__DO_FINISH, begin_finish },
+        { KVMIG__DO_FINISH, kvmig__session_finish },
         { KVMIG__DO_UNDO, kvmig__session_undo },
         { KVMIG__DO_END, kvmig__session_end },
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The steps that touch hosts: begins them on the driver, lets the gates pass, and judges how the last steps ended. Does not
- * take answers of the driver (session_driver.c). With the context lock held; the session owns its driver.
+ * The steps that touch hosts: begins them on the driver, and judges how the last steps ended. Does not take
+ * answers of the driver (session_driver.c), nor wait for ports (session_gate.c). With the context lock held; the session owns its driver.
  */
 #include "session/session_internal.h"
 
@@ -11,30 +11,6 @@ void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step)
 {
     session->awaited = (int32_t)step;
     session->driver->ops->begin(session->driver, step);
-}
-
-/* ---- gates ---- */
-
-static void gate_passed(void *data)
-{
-    struct kvmig_session *session = data;
-    struct kvmig_context *context = session->context;
-
-    kvmig__context_lock(context);
-    if (session->gate_open) {
-        session->gate_open = false;
-        kvmig__session_feed(session, KVMIG__IN_STEP_OK, NULL);
-    }
-    kvmig__session_release(session);
-    kvmig__context_unlock(context);
-}
-
-/* A delivery, queued behind the event of the phase: a caller that cancels in its callback is heard before the next step. */
-void kvmig__session_gate(struct kvmig_session *session)
-{
-    session->gate_open = true;
-    kvmig__session_hold(session);
-    kvmig__context_deliver(session->context, gate_passed, NULL, session, true);
 }
 
 /* ---- the call ---- */
@@ -57,6 +33,8 @@ void kvmig__session_migrate(struct kvmig_session *session)
     session->report->call_started_ms = kvmig__now_ms();
     kvmig__eta_init(&session->eta, &limits);
     kvmig__session_begin(session, KVMIG__STEP_MIGRATE);
+    /* Whatever could not be proven before the interface was plugged; it runs beside the copying of memory. */
+    kvmig__session_ports_verify(session, false);
 }
 
 void kvmig__session_locate(struct kvmig_session *session)
@@ -68,13 +46,20 @@ void kvmig__session_locate(struct kvmig_session *session)
 
 /* ---- the ends ---- */
 
+void kvmig__session_finish(struct kvmig_session *session)
+{
+    kvmig__session_close_begin(session, true);
+    kvmig__session_begin(session, KVMIG__STEP_FINISH);
+}
+
 /* Everything that a step creates is in the ledger before it is created; an incoming copy comes with the call only. */
 void kvmig__session_undo(struct kvmig_session *session)
 {
+    kvmig__session_close_begin(session, false);
     if (session->call_begun || session->report->created.n)
         kvmig__session_begin(session, KVMIG__STEP_UNDO);
     else
-        kvmig__session_feed(session, KVMIG__IN_STEP_OK, NULL);
+        kvmig__session_close_driver(session, KVMIG__IN_STEP_OK, NULL);
 }
 
 enum kvmig__fsm_input kvmig__session_finish_failed(const struct kvmig_session *session, const struct kvmig_error *error)

@@ -23,8 +23,14 @@ use() { # header
     error.h) echo 'return kvmig_error_code(kvmig_error_last());' ;;
     event.h) echo 'return kvmig_phase_is_terminal(KVMIG_PHASE_RUNNING);' ;;
     finding.h) echo 'return (int)kvmig_findings_count(NULL);' ;;
+    interface.h)
+        echo 'struct kvmig_interface_classifier_opts opts = KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT;'
+        echo 'struct kvmig_interfaces_opts read = KVMIG_INTERFACES_OPTS_INIT; struct kvmig_interface_pass pass = KVMIG_INTERFACE_PASS_INIT;'
+        echo 'struct kvmig_interface_classifier *classifier; (void)read; (void)pass;'
+        echo 'return kvmig_interface_classifier_new(&opts, &classifier);'
+        ;;
     kvmig.h)
-        for part in cluster context error event finding location plan session version; do
+        for part in cluster context error event finding interface location plan port probe session version; do
             echo "if (use_$part()) return 1;"
         done
         echo 'return 0;'
@@ -39,6 +45,15 @@ use() { # header
         echo 'struct kvmig_plan_opts opts = KVMIG_PLAN_OPTS_INIT; struct kvmig_plan *plan;'
         echo 'return kvmig_cluster_plan(NULL, &opts, &plan);'
         ;;
+    port.h)
+        echo 'struct kvmig_port_ovn_opts opts = KVMIG_PORT_OVN_OPTS_INIT; struct kvmig_port_opts none = KVMIG_PORT_OPTS_INIT;'
+        echo 'struct kvmig_port *port; if (kvmig_port_open_none(NULL, &none, &port)) return 1;'
+        echo 'opts.strategy = KVMIG_PORT_STRATEGY_RARP; return kvmig_port_open_ovn(NULL, &opts, &port);'
+        ;;
+    probe.h)
+        echo 'struct kvmig_probe_opts opts = KVMIG_PROBE_OPTS_INIT; struct kvmig_probe *probe;'
+        echo 'return kvmig_probe_new(NULL, &opts, &probe);'
+        ;;
     session.h)
         echo 'struct kvmig_session_opts opts = KVMIG_SESSION_OPTS_INIT; struct kvmig_session *session;'
         echo 'return kvmig_session_new(NULL, NULL, &opts, &session);'
@@ -51,7 +66,7 @@ use() { # header
 write_program() { # header, file, first line before the include, line after it
     printf '%s\n#include <kvmig/%s>\n%s\n' "$3" "$1" "$4" >"$2"
     if [ "$1" = kvmig.h ]; then
-        for part in cluster context error event finding location plan session version; do
+        for part in cluster context error event finding interface location plan port probe session version; do
             printf 'static int use_%s(void) {\n%s\n}\n' "$part" "$(use "$part.h")" >>"$2"
         done
     fi

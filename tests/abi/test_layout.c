@@ -117,7 +117,151 @@ NEXT(kvmig_session_opts, migrate_timeout_ms, resolve_timeout_ms, 64);
 NEXT(kvmig_session_opts, resolve_timeout_ms, abort_timeout_ms, 72);
 NEXT(kvmig_session_opts, abort_timeout_ms, poll_ms, 80);
 NEXT(kvmig_session_opts, poll_ms, reserved, 84);
-LAST(kvmig_session_opts, reserved, 88);
+NEXT(kvmig_session_opts, reserved, service_timeout_ms, 88);
+LAST(kvmig_session_opts, service_timeout_ms, 96);
+
+FIRST(kvmig_port_ovs, size);
+NEXT(kvmig_port_ovs, size, chassis, 8);
+NEXT(kvmig_port_ovs, chassis, remotes, 16);
+NEXT(kvmig_port_ovs, remotes, host, 24);
+LAST(kvmig_port_ovs, host, 32);
+
+FIRST(kvmig_port_ovn_opts, size);
+NEXT(kvmig_port_ovn_opts, size, nb, 8);
+NEXT(kvmig_port_ovn_opts, nb, sb, 16);
+NEXT(kvmig_port_ovn_opts, sb, ovs, 24);
+NEXT(kvmig_port_ovn_opts, ovs, n_ovs, 32);
+NEXT(kvmig_port_ovn_opts, n_ovs, lsp, 40);
+NEXT(kvmig_port_ovn_opts, lsp, match_key, 48);
+NEXT(kvmig_port_ovn_opts, match_key, match_value, 56);
+NEXT(kvmig_port_ovn_opts, match_value, owner, 64);
+NEXT(kvmig_port_ovn_opts, owner, ca_file, 72);
+NEXT(kvmig_port_ovn_opts, ca_file, cert_file, 80);
+NEXT(kvmig_port_ovn_opts, cert_file, key_file, 88);
+NEXT(kvmig_port_ovn_opts, key_file, strategy, 96);
+NEXT(kvmig_port_ovn_opts, strategy, reserved, 100);
+NEXT(kvmig_port_ovn_opts, reserved, prepare_timeout_ms, 104);
+NEXT(kvmig_port_ovn_opts, prepare_timeout_ms, verify_timeout_ms, 112);
+NEXT(kvmig_port_ovn_opts, verify_timeout_ms, activation_timeout_ms, 120);
+NEXT(kvmig_port_ovn_opts, activation_timeout_ms, converge_timeout_ms, 128);
+NEXT(kvmig_port_ovn_opts, converge_timeout_ms, on_event, 136);
+LAST(kvmig_port_ovn_opts, on_event, 160);
+
+FIRST(kvmig_port_backend, size);
+NEXT(kvmig_port_backend, size, prepare, 8);
+NEXT(kvmig_port_backend, prepare, verify, 16);
+NEXT(kvmig_port_backend, verify, converge, 24);
+NEXT(kvmig_port_backend, converge, rollback, 32);
+NEXT(kvmig_port_backend, rollback, user_data, 40);
+NEXT(kvmig_port_backend, user_data, free, 48);
+LAST(kvmig_port_backend, free, 56);
+
+FIRST(kvmig_port_opts, size);
+NEXT(kvmig_port_opts, size, name, 8);
+NEXT(kvmig_port_opts, name, timeout_ms, 16);
+NEXT(kvmig_port_opts, timeout_ms, on_event, 24);
+LAST(kvmig_port_opts, on_event, 48);
+
+FIRST(kvmig_probe_target, size);
+NEXT(kvmig_probe_target, size, host, 8);
+NEXT(kvmig_probe_target, host, path, 16);
+NEXT(kvmig_probe_target, path, port, 24);
+NEXT(kvmig_probe_target, port, kind, 28);
+NEXT(kvmig_probe_target, kind, interval_ms, 32);
+NEXT(kvmig_probe_target, interval_ms, timeout_ms, 36);
+LAST(kvmig_probe_target, timeout_ms, 40);
+
+FIRST(kvmig_probe_opts, size);
+NEXT(kvmig_probe_opts, size, targets, 8);
+NEXT(kvmig_probe_opts, targets, n_targets, 16);
+NEXT(kvmig_probe_opts, n_targets, netns, 24);
+LAST(kvmig_probe_opts, netns, 32);
+
+FIRST(kvmig_probe_result, size);
+NEXT(kvmig_probe_result, size, tries, 8);
+NEXT(kvmig_probe_result, tries, failures, 16);
+NEXT(kvmig_probe_result, failures, gap_begin_ms, 24);
+NEXT(kvmig_probe_result, gap_begin_ms, gap_end_ms, 32);
+NEXT(kvmig_probe_result, gap_end_ms, gap_ms, 40);
+NEXT(kvmig_probe_result, gap_ms, gap_is_open, 48);
+NEXT(kvmig_probe_result, gap_is_open, held_survived, 52);
+NEXT(kvmig_probe_result, held_survived, last_success_ms, 56);
+NEXT(kvmig_probe_result, last_success_ms, last_failure_ms, 64);
+LAST(kvmig_probe_result, last_failure_ms, 72);
+
+FIRST(kvmig_interface, size);
+NEXT(kvmig_interface, size, uuid, 8);
+NEXT(kvmig_interface, uuid, name, 16);
+NEXT(kvmig_interface, name, iface_id, 24);
+NEXT(kvmig_interface, iface_id, vm_namespace, 32);
+NEXT(kvmig_interface, vm_namespace, vm_id, 40);
+NEXT(kvmig_interface, vm_id, error, 48);
+NEXT(kvmig_interface, error, link_state, 56);
+NEXT(kvmig_interface, link_state, ofport, 64);
+NEXT(kvmig_interface, ofport, ovn_installed_ts_ms, 72);
+NEXT(kvmig_interface, ovn_installed_ts_ms, first_seen_ms, 80);
+NEXT(kvmig_interface, first_seen_ms, ovn_installed, 88);
+NEXT(kvmig_interface, ovn_installed, reserved, 92);
+LAST(kvmig_interface, reserved, 96);
+
+FIRST(kvmig_workload, size);
+NEXT(kvmig_workload, size, pod_namespace, 8);
+NEXT(kvmig_workload, pod_namespace, name, 16);
+NEXT(kvmig_workload, name, vmi_id, 24);
+NEXT(kvmig_workload, vmi_id, domain, 32);
+NEXT(kvmig_workload, domain, display_name, 40);
+NEXT(kvmig_workload, display_name, node, 48);
+NEXT(kvmig_workload, node, kind, 56);
+NEXT(kvmig_workload, kind, phase, 60);
+NEXT(kvmig_workload, phase, terminating, 64);
+NEXT(kvmig_workload, terminating, reserved, 68);
+LAST(kvmig_workload, reserved, 72);
+
+FIRST(kvmig_interfaces_opts, size);
+NEXT(kvmig_interfaces_opts, size, remotes, 8);
+NEXT(kvmig_interfaces_opts, remotes, ca_file, 16);
+NEXT(kvmig_interfaces_opts, ca_file, cert_file, 24);
+NEXT(kvmig_interfaces_opts, cert_file, key_file, 32);
+NEXT(kvmig_interfaces_opts, key_file, timeout_ms, 40);
+LAST(kvmig_interfaces_opts, timeout_ms, 48);
+
+FIRST(kvmig_interfaces_callback, fn);
+NEXT(kvmig_interfaces_callback, fn, user_data, 8);
+NEXT(kvmig_interfaces_callback, user_data, free, 16);
+LAST(kvmig_interfaces_callback, free, 24);
+
+FIRST(kvmig_interface_classifier_opts, size);
+NEXT(kvmig_interface_classifier_opts, size, node, 8);
+NEXT(kvmig_interface_classifier_opts, node, grace_ms, 16);
+NEXT(kvmig_interface_classifier_opts, grace_ms, settle_ms, 24);
+NEXT(kvmig_interface_classifier_opts, settle_ms, passes, 32);
+NEXT(kvmig_interface_classifier_opts, passes, reserved, 36);
+LAST(kvmig_interface_classifier_opts, reserved, 40);
+
+FIRST(kvmig_interface_pass, size);
+NEXT(kvmig_interface_pass, size, list, 8);
+NEXT(kvmig_interface_pass, list, interfaces, 16);
+NEXT(kvmig_interface_pass, interfaces, n_interfaces, 24);
+NEXT(kvmig_interface_pass, n_interfaces, workloads, 32);
+NEXT(kvmig_interface_pass, workloads, n_workloads, 40);
+NEXT(kvmig_interface_pass, n_workloads, inventory_error, 48);
+NEXT(kvmig_interface_pass, inventory_error, operations, 56);
+NEXT(kvmig_interface_pass, operations, n_operations, 64);
+NEXT(kvmig_interface_pass, n_operations, now_ms, 72);
+NEXT(kvmig_interface_pass, now_ms, wall_ms, 80);
+LAST(kvmig_interface_pass, wall_ms, 88);
+
+FIRST(kvmig_interface_verdict, size);
+NEXT(kvmig_interface_verdict, size, uuid, 8);
+NEXT(kvmig_interface_verdict, uuid, name, 16);
+NEXT(kvmig_interface_verdict, name, iface_id, 24);
+NEXT(kvmig_interface_verdict, iface_id, message, 32);
+NEXT(kvmig_interface_verdict, message, evidence, 40);
+NEXT(kvmig_interface_verdict, evidence, interface_class, 48);
+NEXT(kvmig_interface_verdict, interface_class, reason, 52);
+NEXT(kvmig_interface_verdict, reason, passes, 56);
+NEXT(kvmig_interface_verdict, passes, may_remove, 60);
+LAST(kvmig_interface_verdict, may_remove, 64);
 
 FIRST(kvmig_locate_opts, size);
 NEXT(kvmig_locate_opts, size, vm, 8);

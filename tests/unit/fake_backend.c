@@ -372,6 +372,7 @@ static struct kvmig__driver *host_driver_new(struct kvmig__host_backend *source,
     assert_ptr_not_equal(source, target);
     assert_true(limits->step_ms > 0 && limits->migrate_ms > 0 && limits->poll_ms > 0);
     driver->base.ops = &driver_ops;
+    driver->base.plugs_late = ((struct fake_host *)source)->world->plugs_late;
     driver->world = ((struct fake_host *)source)->world;
     driver->session = session;
     driver->step = -1;

@@ -54,6 +54,7 @@ struct fake_world {
     enum fake_abort abort;
     bool call_hung; /* MIGRATE answers as hung */
     bool creates_volume; /* PREPARE records one */
+    bool plugs_late; /* interfaces are plugged in MIGRATE */
     struct kvmig__side sides[2]; /* what source and target say, until the call has returned */
     struct kvmig__side sides_after[2]; /* what they say from then on */
     bool call_returned;

@@ -30,6 +30,10 @@ static char *line_of(const struct kvmig_event *event)
         return kvmig__asprintf("cancel %s", kvmig_cancel_result_name(kvmig_event_cancel_result(event)));
     case KVMIG_EVENT_MODE:
         return kvmig__asprintf("mode %s", kvmig_mode_name(kvmig_event_mode(event)));
+    case KVMIG_EVENT_PORT:
+        return kvmig__asprintf("port %s %s%s", kvmig_event_port(event),
+                               kvmig_port_state_name(kvmig_event_port_state(event)),
+                               kvmig_event_error(event) ? " with an error" : "");
     case KVMIG_EVENT_END:
         return kvmig__asprintf("end %s", kvmig_phase_name(kvmig_event_phase(event)));
     default:

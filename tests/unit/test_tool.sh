@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The kvmig tool without any real host: help, mistakes on the command line, hosts that do not answer, and the whole
-# read-only path through libvirt's built-in test driver. Needs no root and no network.
+# The kvmig tool without any real host: help, mistakes on the command line, hosts and databases that do not answer, the whole
+# read-only path through libvirt's built-in test driver, and probes of this machine. Needs no root and no network.
 set -u
 builddir=${top_builddir:-.}
 kvmig=${KVMIG:-$builddir/kvmig}
 bad=0
 n=0
-unset KVMIG_HOSTS KVMIG_LOG
+unset KVMIG_HOSTS KVMIG_LOG OVN_NB_DB OVN_SB_DB
 # libvirt's client logs what it dislikes about the machine (a host name that does not resolve); only its errors matter here.
 LIBVIRT_DEBUG=error
 export LIBVIRT_DEBUG
@@ -51,13 +51,17 @@ help_and_version() {
     run 0 --help
     out_has "Exit codes:"
     run 0 help
-    for command in hosts plan migrate where; do
+    for command in hosts plan migrate where port probe; do
         out_has "$command"
     done
-    for command in hosts plan migrate where; do
+    for command in hosts plan migrate where port probe; do
         run 0 "$command" --help
         out_has "Usage: kvmig $command"
-        out_has "--connect"
+        case $command in
+        port) out_has "--ovn-nb" ;;
+        probe) out_has "--netns" ;;
+        *) out_has "--connect" ;;
+        esac
         out_has "--json"
         err_is_empty
         run 0 help "$command"
@@ -66,8 +70,13 @@ help_and_version() {
     run 0 migrate --help
     for option in target managed unsafe copy disk bandwidth max-downtime parallel auto-converge postcopy \
         postcopy-after-precopy tls strict transient keep-source-definition target-pool target-uri migrate-uri \
-        target-name target-xml persistent-xml cancel-at cancel-after-iteration report; do
+        target-name target-xml persistent-xml cancel-at cancel-after-iteration report port port-timeout probe probe-netns \
+        probe-interval probe-timeout service-timeout ovn-nb ovn-sb ovs chassis ovn-ca ovn-cert ovn-key owner strategy; do
         out_has "--$option"
+    done
+    run 0 port --help
+    for word in show prepare verify converge rollback gc --lsp --match --source --target --winner --min-age --timeout; do
+        out_has "$word"
     done
 }
 
@@ -91,6 +100,16 @@ wrong_command_lines() {
         err_has "needs a value"
         run 2 "$command" --json=yes
         err_has "takes no value"
+    done
+    for command in port probe; do
+        run 2 "$command" --no-such-option
+        err_has "kvmig $command --help"
+        run 2 "$command"
+        err_has "kvmig $command --help"
+        out_is_empty
+        # They talk to no libvirt host.
+        run 2 "$command" --connect test:///default
+        err_has "--connect"
     done
     run 2 plan -c test:///default
     err_has "which VM"
@@ -121,6 +140,113 @@ wrong_values() {
     err_has "nowhere.xml"
     run 2 plan test --target ''
     err_has "--target"
+}
+
+wrong_ports() {
+    run 2 port fly --lsp p --ovn-nb unix:/nowhere
+    err_has '"fly"'
+    err_has "converge"
+    run 2 port show another --lsp p --ovn-nb unix:/nowhere
+    err_has '"another"'
+    run 2 port show --ovn-nb unix:/nowhere
+    err_has "--lsp"
+    run 2 port show --lsp p --match vm=a --ovn-nb unix:/nowhere
+    err_has "--match"
+    run 2 port show --match vm --ovn-nb unix:/nowhere
+    err_has "KEY=VALUE"
+    run 2 port show --lsp p
+    err_has "OVN_NB_DB"
+    run 2 port show --lsp p --ovn-nb unix:/nowhere --ovs a
+    err_has "CHASSIS=REMOTES"
+    run 2 port show --lsp p --ovn-nb unix:/nowhere --chassis =a
+    err_has "HOST=CHASSIS"
+    run 2 port show --lsp p --ovn-nb /nowhere
+    err_has "/nowhere"
+    run 2 port show --lsp p --ovn-nb unix:/nowhere --strategy prayer
+    err_has "garp"
+    run 2 port prepare --lsp p --ovn-nb unix:/nowhere
+    err_has "--source and --target"
+    run 2 port prepare --lsp p --ovn-nb unix:/nowhere --source a
+    err_has "belong together"
+    run 2 port prepare --lsp p --ovn-nb unix:/nowhere --source a --target a
+    err_has "the same"
+    run 2 port prepare --lsp p --ovn-nb unix:/nowhere --source a --target b --winner b
+    err_has "takes no --winner"
+    for operation in verify converge rollback; do
+        run 2 port "$operation" --lsp p --ovn-nb unix:/nowhere --winner b
+        err_has "port $operation"
+    done
+    run 2 port converge --lsp p --ovn-nb unix:/nowhere --owner x
+    err_has "needs --winner"
+    run 2 port gc --lsp p --ovn-nb unix:/nowhere --winner b
+    err_has "needs --min-age"
+    run 2 port gc --lsp p --ovn-nb unix:/nowhere --winner b --min-age 30
+    err_has "30s"
+    # Before any host is asked.
+    run 2 migrate test -c test:///default --port p
+    err_has "ovn:LSP"
+    run 2 migrate test -c test:///default --port ovn:
+    err_has "ovn:LSP"
+    run 2 migrate test -c test:///default --port ovn:p
+    err_has "OVN_NB_DB"
+    run 2 migrate test -c test:///default --probe 10.0.0.1:80
+    err_has "tcp:HOST:PORT"
+    out_is_empty
+}
+
+databases_that_do_not_answer() {
+    run 6 port show --lsp p --ovn-nb unix:/nowhere --timeout 500
+    err_has "northbound"
+    run 6 port prepare --lsp p --ovn-nb unix:/nowhere --source a --target b --timeout 500
+    err_has "northbound"
+}
+
+wrong_targets() {
+    for target in tcp: tcp:a tcp:a:0 tcp:a:65536 tcp:a:x tcp::80 tcp:fd00::1:80 'tcp:[::1' 'tcp:[::1]80' echo: http:// \
+        http://name@host/ https://host/ host:80 ''; do
+        run 2 probe tcp:127.0.0.1:9 "$target" --duration 100
+        err_has "\"$target\""
+        out_is_empty
+    done
+    run 2 probe tcp:127.0.0.1:9 --duration 10
+    err_has "--duration"
+    run 2 probe tcp:127.0.0.1:9 --interval 0
+    err_has "--interval"
+}
+
+probes() {
+    run 6 probe tcp:127.0.0.1:9 'tcp:[::1]:9' --duration 300
+    out_has "tcp:[::1]:9"
+    err_has "2 of 2 targets never answered"
+    run 6 probe tcp:127.0.0.1:9 --duration 300 --json
+    out_json 'd["targets"][0]["tries"] == d["targets"][0]["failures"] > 0'
+    [ -n "$python" ] || return 0
+    "$python" -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", 0))
+print(s.getsockname()[1], flush=True)
+time.sleep(60)' >"$tmp/port" &
+    server=$!
+    until [ -s "$tmp/port" ] || ! kill -0 "$server"; do sleep 0.1; done
+    port=$(cat "$tmp/port")
+    run 0 probe "tcp:127.0.0.1:$port" --duration 500
+    out_has "tcp:127.0.0.1:$port"
+    err_is_empty
+    run 0 probe "tcp:127.0.0.1:$port" --duration 500 --json
+    out_json 'd["targets"][0]["tries"] > d["targets"][0]["failures"]'
+    if [ -x "$builddir/examples/probe" ]; then
+        what="the example"
+        timeout 60 "$builddir/examples/probe" 127.0.0.1 "$port" 1 >"$tmp/out" 2>"$tmp/err" || fail "the example failed"
+        out_has " 0 failed"
+    fi
+    # Interrupted, it prints what it has.
+    "$kvmig" probe "tcp:127.0.0.1:$port" >"$tmp/out" 2>"$tmp/err" &
+    interrupted=$!
+    sleep 1
+    kill -TERM "$interrupted"
+    wait "$interrupted" || fail "probe did not end well when it was interrupted"
+    what="probe, interrupted"
+    out_has "tcp:127.0.0.1:$port"
+    kill "$server"
 }
 
 no_hosts() {
@@ -174,8 +300,12 @@ test_driver() {
 help_and_version
 wrong_command_lines
 wrong_values
+wrong_ports
+wrong_targets
 no_hosts
 hosts_that_do_not_answer
+databases_that_do_not_answer
 test_driver
+probes
 [ "$bad" -eq 0 ] && echo "$n runs of the tool, all as expected"
 exit "$bad"
