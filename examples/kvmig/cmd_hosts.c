@@ -147,7 +147,8 @@ const struct command hosts_command = {
     .arguments = "[--vms] [options]",
     .summary = "List the hosts: state, versions, CPU model, CPUs, memory, VMs.",
     .details = "Exit code 0: every host was read. 6: at least one does not answer; the others are shown.",
-    .takes_vm = false,
+    .operands = OPERANDS_NONE,
+    .needs_hosts = true,
     .groups = groups,
     .run = run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * kvmig migrate: plans, starts a session, shows it until its terminal event, and says in the end how it went. Ctrl-C
- * and SIGTERM cancel and wait for the rollback; only the third one leaves. One thread: the library's events and the
- * signals meet in kvmig_context_run().
+ * kvmig migrate: plans, starts a session with the ports and probes that it was given, shows it until its terminal
+ * event, and says in the end how it went. Ctrl-C and SIGTERM cancel and wait for the rollback; only the third one
+ * leaves. One thread: the library's events and the signals meet in kvmig_context_run().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -16,6 +16,7 @@ struct migration {
     const struct settings *settings;
     const struct kvmig_plan *plan;
     struct kvmig_session *session;
+    struct kvmig_probe *probe; /* NULL = none */
     struct output *output;
     struct kvmig_event *end; /* the terminal event */
     int seen_signals;
@@ -54,6 +55,9 @@ static void leave(struct migration *migration)
                "left before the end: the hosts finish or abort the migration on their own, and nothing "
                "is cleaned up. To see where the guest is:");
     output_say(migration->output, "  %s", migration->how_to_find);
+    if (migration->settings->ports.n > 0)
+        output_say(migration->output,
+                   "Ports stay as they are; once the guest is found, 'kvmig port gc' cleans them up.");
     _exit(EXIT_LEFT);
 }
 
@@ -89,6 +93,55 @@ static void cancel_if_asked(struct migration *migration, const struct kvmig_even
         cancel(migration, "--cancel-after-iteration");
 }
 
+/* ---- ports and probes ---- */
+
+/* Before anything is asked of a host. */
+static int check_followers(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->ports.n; i++) {
+        struct port_spec spec;
+
+        if (!port_spec_read(settings->ports.v[i], &spec)) {
+            complain("migrate: --port: \"%s\" is none of ovn:LSP, ovn-match:KEY=VALUE and none:NAME",
+                     settings->ports.v[i]);
+            return usage_hint(&migrate_command);
+        }
+        if (!port_spec_check(&migrate_command, &spec, settings))
+            return usage_hint(&migrate_command);
+    }
+    return targets_open(&migrate_command, NULL, settings, NULL);
+}
+
+/* The session tells the ports' events, and keeps the ports to its end. */
+static int add_port(struct migration *migration, const struct view *view, const char *word)
+{
+    struct kvmig_port *port = NULL;
+    struct port_spec spec;
+    int code;
+
+    port_spec_read(word, &spec);
+    code = port_open(view->context, &spec, migration->settings, (struct kvmig_event_callback){ 0 }, &port);
+    if (code == 0 && kvmig_session_add_port(migration->session, port) < 0)
+        code = complain_error("cannot take the port along", NULL);
+    kvmig_port_unref(port);
+    return code;
+}
+
+static int add_followers(struct migration *migration, const struct view *view)
+{
+    const struct settings *settings = migration->settings;
+    int code = 0;
+
+    for (size_t i = 0; i < settings->ports.n && code == 0; i++)
+        code = add_port(migration, view, settings->ports.v[i]);
+    if (code != 0 || settings->probes.n == 0)
+        return code;
+    code = targets_open(&migrate_command, view->context, settings, &migration->probe);
+    if (code == 0 && kvmig_session_add_probe(migration->session, migration->probe) < 0)
+        code = complain_error("cannot watch the service", NULL);
+    return code;
+}
+
 /* ---- running ---- */
 
 static void on_event(const struct kvmig_event *event, void *user_data)
@@ -121,9 +174,10 @@ static int make_session(struct migration *migration, const struct view *view)
     opts.resolve_timeout_ms = settings->resolve_timeout_ms;
     opts.abort_timeout_ms = settings->abort_timeout_ms;
     opts.poll_ms = (uint32_t)settings->poll_ms;
+    opts.service_timeout_ms = settings->service_timeout_ms;
     if (kvmig_session_new(view->cluster, migration->plan, &opts, &migration->session) < 0)
         return complain_error("cannot migrate", NULL);
-    return 0;
+    return add_followers(migration, view);
 }
 
 /* No deadline of our own: the session has one for every wait, and ends. */
@@ -254,9 +308,11 @@ static int run(const struct settings *settings)
 {
     struct migration migration = { .settings = settings };
     struct kvmig_plan *plan = NULL;
-    struct view view;
-    int code = view_open(&view, settings);
+    struct view view = { 0 };
+    int code = check_followers(settings);
 
+    if (code == 0)
+        code = view_open(&view, settings);
     if (code == 0)
         code = plan_make(&view, settings, &plan);
     if (code == 0) {
@@ -265,6 +321,7 @@ static int run(const struct settings *settings)
         code = migrate(&migration, &view);
     }
     kvmig_session_unref(migration.session);
+    kvmig_probe_unref(migration.probe);
     view_close(&view);
     output_free(migration.output);
     kvmig_event_unref(migration.end);
@@ -345,7 +402,59 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group migrate_options = { "The run", options };
-static const struct option_group *const groups[] = { &migrate_options, &plan_options, &connect_options, NULL };
+
+static const struct option_def network[] = {
+    { .name = "port",
+      .kind = OPTION_LIST,
+      .offset = AT(ports),
+      .metavar = "PORT",
+      .help = "a network port that has to follow the guest: ovn:LSP, ovn-match:KEY=VALUE (all logical ports that have "
+              "it in their "
+              "external_ids), or none:NAME, which needs nothing (a Linux bridge); may be repeated" },
+    { .name = "port-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(port_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest preparation, proof or convergence of a port (default 30s)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "probe",
+      .kind = OPTION_LIST,
+      .offset = AT(probes),
+      .metavar = "TARGET",
+      .help = "watch the guest's service meanwhile: tcp:HOST:PORT, echo:HOST:PORT or http://HOST:PORT/PATH; may be "
+              "repeated" },
+    { .name = "probe-netns",
+      .kind = OPTION_TEXT,
+      .offset = AT(netns),
+      .metavar = "PATH",
+      .help = "from this network namespace, for example /run/netns/client" },
+    { .name = "probe-interval",
+      .kind = OPTION_DURATION,
+      .offset = AT(interval_ms),
+      .metavar = "TIME",
+      .help = "from one try to the next (default 20ms)",
+      .min = 1,
+      .max = 3600000 },
+    { .name = "probe-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(try_timeout_ms),
+      .metavar = "TIME",
+      .help = "a try that takes longer has failed (default 200ms)",
+      .min = 1,
+      .max = 3600000 },
+    { .name = "service-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(service_timeout_ms),
+      .metavar = "TIME",
+      .help = "how long to wait in the end for the service to answer again (default 10s)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = NULL },
+};
+static const struct option_group network_options = { "The guest's network", network };
+static const struct option_group *const groups[] = { &migrate_options, &network_options, &ovn_options,
+                                                     &plan_options,    &connect_options, NULL };
 
 const struct command migrate_command = {
     .name = "migrate",
@@ -356,7 +465,8 @@ const struct command migrate_command = {
         "hosts.\n"
         "Exit code 0: the guest runs on the target. 1: failed, the guest is where it was. 3: blocked, nothing was "
         "started. 4: cancelled, the guest is where it was. 5: not known, see kvmig where.",
-    .takes_vm = true,
+    .operands = OPERANDS_VM,
+    .needs_hosts = true,
     .groups = groups,
     .run = run,
 };

@@ -158,7 +158,8 @@ const struct command plan_command = {
     .arguments = "VM [options]",
     .summary = "Say whether, where and how a VM can migrate, with every reason why not. Changes nothing.",
     .details = "Exit code 0: it can migrate (maybe with a risk, or after waiting for a slot). 3: it is blocked.",
-    .takes_vm = true,
+    .operands = OPERANDS_VM,
+    .needs_hosts = true,
     .groups = groups,
     .run = run,
 };

@@ -263,7 +263,8 @@ const struct command where_command = {
     .details =
         "Only looks, unless --apply names an action.\n"
         "Exit code 0: the answer is known. 3: the action is not allowed. 5: not known, on both hosts, or on none.",
-    .takes_vm = true,
+    .operands = OPERANDS_VM,
+    .needs_hosts = true,
     .groups = groups,
     .run = run,
 };

@@ -31,7 +31,9 @@ static void print_evidence(const char *detail, FILE *out)
     if (json_object_is_type(value, json_type_object)) {
         json_object_object_foreach(value, key, member)
         {
-            fprintf(out, "%s%s: ", n++ > 0 ? "; " : "", key);
+            fputs(n++ > 0 ? "; " : "", out);
+            if (strcmp(key, "evidence") != 0) /* the line begins with that word */
+                fprintf(out, "%s: ", key);
             print_value(member, out);
         }
     } else {

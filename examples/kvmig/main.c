@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * kvmig: plan, run and explain migrations of virtual machines from a terminal or a script. This file finds the command;
- * each command is a file of its own (cmd_*.c).
+ * kvmig: plan, run and explain migrations of virtual machines, and let their network ports follow, from a terminal or a
+ * script. This file finds the command; each command is a file of its own (cmd_*.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,8 @@
 
 #include "tool.h"
 
-static const struct command *const commands[] = { &hosts_command, &plan_command, &migrate_command, &where_command };
+static const struct command *const commands[] = { &hosts_command, &plan_command, &migrate_command,
+                                                  &where_command, &port_command, &probe_command };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_usage(FILE *out)
@@ -26,16 +27,17 @@ static void print_usage(FILE *out)
           "kvmig --version prints the versions of the tool and of the library.\n\n"
           "Exit codes:\n"
           "    0  done; the VM can migrate\n"
-          "    1  the migration failed; the guest is where it was\n"
+          "    1  the migration failed, and the guest is where it was; or an operation on a port failed\n"
           "    2  wrong use of the command line\n"
-          "    3  refused: the plan has blockers, or the action is not proven safe\n"
+          "    3  refused: the plan has blockers, the action is not proven safe, or the port is another owner's\n"
           "    4  cancelled; the guest is where it was\n"
           "    5  where the guest is is not known, or needs a decision: see kvmig where\n"
-          "    6  no such VM or host, or a host does not answer\n"
+          "    6  no such VM, host or port, or a host, database or service does not answer\n"
           "    7  another error\n"
-          "  130  left before the end, at the third Ctrl-C\n\n"
+          "  130  left before the end, at the last Ctrl-C\n\n"
           "Environment:\n"
           "  KVMIG_HOSTS  libvirt URIs of the hosts, separated by commas, if --connect is not given\n"
+          "  OVN_NB_DB, OVN_SB_DB  remotes of OVN's databases, if --ovn-nb or --ovn-sb is not given\n"
           "  KVMIG_LOG    log levels on standard error: \"debug\", or \"warn,session=debug,libvirt=info\"\n",
           out);
 }
@@ -50,7 +52,7 @@ static const struct command *find_command(const char *name)
 
 static int run_command(const struct command *command, int argc, char **argv)
 {
-    struct settings settings = { 0 };
+    struct settings settings = SETTINGS_INIT;
     int code = options_parse(command, argc, argv, &settings);
 
     if (code < 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * What a running migration shows. For people: one line per phase with the time since the start, and the progress as one
- * live line on a terminal, or as a plain line at most once a second and once per memory round elsewhere. With --json: one
- * line of JSON per event. Decides nothing.
+ * What a running migration, or an operation on a port, shows. For people: one line per phase with the time since the
+ * start, and the progress as one live line on a terminal, or as a plain line at most once a second and once per
+ * memory round elsewhere. With --json: one line of JSON per event. Decides nothing.
  */
 #include <stdarg.h>
 #include <stdlib.h>
@@ -311,6 +311,19 @@ static void show_mode(const struct output *output, const struct kvmig_event *eve
     }
 }
 
+static void show_port(const struct output *output, const struct kvmig_event *event)
+{
+    const struct kvmig_error *error = kvmig_event_error(event);
+    const char *name = kvmig_port_state_name(kvmig_event_port_state(event));
+    const char *meaning = error ? kvmig_error_message(error) : port_state_meaning(kvmig_event_port_state(event));
+
+    stamp(output, event);
+    printf("port %s: %s%s%s\n", kvmig_event_port(event), name ? name : "?", meaning ? ": " : "",
+           meaning ? meaning : "");
+    if (error && *kvmig_error_hint(error))
+        printf("%11s advice: %s\n", "", kvmig_error_hint(error));
+}
+
 static void show_event(struct output *output, const struct kvmig_event *event)
 {
     const struct kvmig_progress *progress = kvmig_event_progress(event);
@@ -343,6 +356,9 @@ static void show_event(struct output *output, const struct kvmig_event *event)
         break;
     case KVMIG_EVENT_MODE:
         show_mode(output, event);
+        break;
+    case KVMIG_EVENT_PORT:
+        show_port(output, event);
         break;
     default:
         break;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * How a migration ended, for people: result, where the guest is, what it cost, what was changed and undone, and what to
- * do next. Reads the session's report; leaves out what the report does not know.
+ * How a migration ended, for people: result, where the guest is, what it cost, how its ports followed, what was
+ * changed and undone, and what to do next. Reads the session's report; leaves out what the report does not know.
  */
 #include <string.h>
+#include <time.h>
 
 #include "tool.h"
 
@@ -68,6 +69,79 @@ static void print_times(struct json_object *report, FILE *out)
         fprintf(out, "             plus %s of waiting for the strict hand-over\n", text_ms(handover).s);
 }
 
+/* "14:03:02.113", of the local clock; "?" if it is not known. */
+static struct text text_clock(uint64_t unix_ms)
+{
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct text text = { "?" };
+    struct tm local;
+    size_t n;
+
+    if (!known(unix_ms) || !localtime_r(&seconds, &local))
+        return text;
+    n = strftime(text.s, sizeof(text.s), "%H:%M:%S", &local);
+    snprintf(text.s + n, sizeof(text.s) - n, ".%03u", (unsigned)(unix_ms % 1000));
+    return text;
+}
+
+/* The two figures that are easily taken for each other, side by side. */
+static void print_service(struct json_object *report, FILE *out)
+{
+    struct json_object *service = json_member(report, "service");
+    uint64_t pause = json_number(json_member(report, "pause"), "source_ms"), gap = json_number(service, "gap_ms");
+    uint64_t started = json_number(report, "started_unix_ms"), begin = json_number(service, "gap_begin_ms");
+    const char *target = json_text(service, "target");
+
+    if (!service)
+        return;
+    fputs("  service:   ", out);
+    if (known(pause))
+        fprintf(out, "guest paused %s; ", text_ms(pause).s);
+    if (!known(gap))
+        fprintf(out, "service never seen (%s)\n", target ? target : "?");
+    else
+        fprintf(out, "service away %s (%s from %s%s)\n", text_ms(gap).s, target ? target : "?",
+                text_clock(known(started) && known(begin) ? started + begin : UINT64_MAX).s,
+                json_true(service, "gap_is_open") ? ", and still away" : "");
+}
+
+/* Connections that were held over the migration; other probes have none. */
+static void print_held(struct json_object *report, FILE *out)
+{
+    struct json_object *probes = json_member(report, "probes");
+
+    for (size_t i = 0; i < json_list_length(probes); i++) {
+        struct json_object *targets = json_member(json_list_at(probes, i), "targets");
+
+        for (size_t k = 0; k < json_list_length(targets); k++) {
+            struct json_object *target = json_list_at(targets, k);
+            const char *name = json_text(target, "target");
+
+            if (json_member(target, "held_survived"))
+                fprintf(out, "             the connection to %s %s\n", name ? name : "?",
+                        json_true(target, "held_survived") ? "survived" : "broke");
+        }
+    }
+}
+
+static void print_ports(struct json_object *report, FILE *out)
+{
+    struct json_object *ports = json_member(report, "ports");
+
+    for (size_t i = 0; i < json_list_length(ports); i++) {
+        struct json_object *port = json_list_at(ports, i);
+        const char *name = json_text(port, "name"), *state = json_text(port, "state");
+        const char *winner = json_text(port, "winner"), *message = json_text(json_member(port, "error"), "message");
+
+        fprintf(out, "  %s %s: %s", i == 0 ? "ports:    " : "          ", name ? name : "?", state ? state : "?");
+        if (message)
+            fprintf(out, ": %s", message);
+        else if (winner)
+            fprintf(out, " on %s", winner);
+        fputc('\n', out);
+    }
+}
+
 static void print_bytes(struct json_object *report, FILE *out)
 {
     struct json_object *memory = json_member(report, "memory"), *disk = json_member(report, "disk");
@@ -117,6 +191,9 @@ void summary_print(struct json_object *report, const struct kvmig_plan *plan, co
     print_error(kvmig_event_error(end), out);
     print_final(report, out);
     print_times(report, out);
+    print_service(report, out);
+    print_held(report, out);
+    print_ports(report, out);
     print_bytes(report, out);
     print_changed(report, out);
     print_next(end, how_to_find, out);

@@ -161,7 +161,7 @@ static void explain_value(const struct command *command, const struct option_def
     }
 }
 
-static int usage_hint(const struct command *command)
+int usage_hint(const struct command *command)
 {
     fprintf(stderr, "'kvmig %s --help' lists the options.\n", command->name);
     return EXIT_USAGE;
@@ -267,8 +267,8 @@ static int print_help(const struct command *command)
 /* getopt's view of a command's tables: an option's val is its place in them, counted from beyond all letters. */
 #define FIRST_VAL 256
 struct parser {
-    const struct option_def *defs[64];
-    struct option longs[66]; /* plus --help and the end */
+    const struct option_def *defs[96];
+    struct option longs[98]; /* plus --help and the end */
     char shorts[64];
     size_t n;
 };
@@ -324,19 +324,25 @@ static int explain_getopt(const struct command *command, int c, char **argv)
     return usage_hint(command);
 }
 
-static int take_arguments(const struct command *command, int n, char **words, struct settings *settings)
+static int take_operands(const struct command *command, int n, char **words, struct settings *settings)
 {
-    if (command->takes_vm && n > 0) {
-        settings->vm = words[0];
-        words++;
-        n--;
-    }
-    if (n > 0) {
-        complain("%s: unexpected argument \"%s\"", command->name, words[0]);
+    static const char *const which[] = { [OPERANDS_VM] = "which VM? Give its name or UUID",
+                                         [OPERANDS_OPERATION] = "which operation? Give its name",
+                                         [OPERANDS_PROBES] = "which targets? Give at least one" };
+    int taken = 0;
+
+    if (command->operands != OPERANDS_NONE && (n == 0 || !*words[0])) {
+        complain("%s: %s", command->name, which[command->operands]);
         return usage_hint(command);
     }
-    if (command->takes_vm && (!settings->vm || !*settings->vm)) {
-        complain("%s: which VM? Give its name or UUID", command->name);
+    if (command->operands == OPERANDS_VM)
+        settings->vm = words[taken++];
+    else if (command->operands == OPERANDS_OPERATION)
+        settings->operation = words[taken++];
+    while (command->operands == OPERANDS_PROBES && taken < n)
+        list_add(&settings->probes, words[taken++]);
+    if (taken < n) {
+        complain("%s: unexpected argument \"%s\"", command->name, words[taken]);
         return usage_hint(command);
     }
     return -1;
@@ -379,9 +385,11 @@ int options_parse(const struct command *command, int argc, char **argv, struct s
             return usage_hint(command);
         }
     }
-    rc = take_arguments(command, argc - optind, argv + optind, settings);
+    rc = take_operands(command, argc - optind, argv + optind, settings);
     if (rc >= 0)
         return rc;
+    if (!command->needs_hosts)
+        return -1;
     take_environment(settings);
     if (settings->uris.n == 0) {
         complain("%s: no hosts: give their libvirt URIs with --connect, or set KVMIG_HOSTS", command->name);
@@ -395,6 +403,10 @@ void options_free(struct settings *settings)
     free(settings->uris.v);
     free(settings->shared_paths.v);
     free(settings->copy_disks.v);
+    free(settings->ovs.v);
+    free(settings->chassis.v);
+    free(settings->ports.v);
+    free(settings->probes.v);
     free(settings->target_xml);
     free(settings->persistent_xml);
 }

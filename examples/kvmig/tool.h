@@ -17,14 +17,14 @@
 /* What the process ends with; main.c prints the table in --help, kvmig.1 documents it. */
 enum exit_code {
     EXIT_OK = 0, /* done; the VM can migrate */
-    EXIT_FAILED = 1, /* the migration failed, the guest is where it was */
+    EXIT_FAILED = 1, /* the migration failed, the guest is where it was; or an operation on a port failed */
     EXIT_USAGE = 2,
     EXIT_BLOCKED = 3, /* refused: the plan has blockers, or the action is not proven safe */
     EXIT_CANCELLED = 4,
     EXIT_UNDECIDED = 5, /* where the guest is is not known, or it needs a decision */
-    EXIT_NOT_FOUND = 6, /* no such VM or host, or it does not answer */
+    EXIT_NOT_FOUND = 6, /* no such VM, host or port, or it does not answer */
     EXIT_ERROR = 7, /* anything else: the environment, a file, the library */
-    EXIT_LEFT = 130, /* the user left before the end (third Ctrl-C) */
+    EXIT_LEFT = 130, /* the user left before the end (the last Ctrl-C) */
 };
 
 /* ---- settings: what options fill ---- */
@@ -59,7 +59,24 @@ struct settings {
     bool vms;
     /* where */
     int32_t action; /* an enum kvmig_location_action; 0 = only look */
+    /* port, and the ports of migrate */
+    const char *ovn_nb, *ovn_sb, *ovn_ca, *ovn_cert, *ovn_key, *owner;
+    struct text_list ovs, chassis; /* CHASSIS=REMOTES, HOST=CHASSIS */
+    int32_t strategy; /* an enum kvmig_port_strategy */
+    uint64_t port_timeout_ms;
+    struct text_list ports; /* migrate: KIND:NAME */
+    /* port */
+    const char *operation, *lsp, *match, *winner;
+    uint64_t min_age_ms; /* UINT64_MAX = not given */
+    /* probe, and the probe of migrate */
+    struct text_list probes; /* KIND:HOST:PORT */
+    const char *netns;
+    uint64_t interval_ms, try_timeout_ms, duration_ms, service_timeout_ms;
 };
+#define SETTINGS_INIT                                                                                                  \
+    {                                                                                                                  \
+        .min_age_ms = UINT64_MAX                                                                                       \
+    }
 
 /* ---- options.c ---- */
 enum option_kind {
@@ -92,21 +109,33 @@ struct option_group {
     const struct option_def *options;
 };
 
+/* The words that follow a command's name. */
+enum operands {
+    OPERANDS_NONE,
+    OPERANDS_VM, /* one: settings.vm */
+    OPERANDS_OPERATION, /* one: settings.operation */
+    OPERANDS_PROBES, /* one or more: settings.probes */
+};
+
 struct command {
     const char *name;
     const char *arguments; /* for the usage line */
     const char *summary; /* one line */
     const char *details; /* for its --help; may be NULL */
-    bool takes_vm;
+    enum operands operands;
+    bool needs_hosts; /* libvirt hosts, by --connect or KVMIG_HOSTS */
     const struct option_group *const *groups; /* NULL-terminated */
     int (*run)(const struct settings *settings);
 };
 
 extern const struct option_group connect_options, plan_options; /* options_common.c */
+extern const struct option_group ovn_options; /* ports.c */
 
 /* Parses what follows the command's name. Returns -1 to go on, or the exit code to end with (help was printed, or a
  * mistake was explained). */
 int options_parse(const struct command *command, int argc, char **argv, struct settings *settings);
+/* Points to the command's --help, after a complaint; returns EXIT_USAGE. */
+int usage_hint(const struct command *command);
 void options_free(struct settings *settings);
 /* The library's options for these settings; borrows from them. */
 struct kvmig_plan_opts settings_plan_opts(const struct settings *settings);
@@ -165,8 +194,37 @@ void view_close(struct view *view);
 /* The URI of a host of the view, by its name; owned; a copy of the name if it is not there. */
 char *view_uri_of(const struct view *view, const char *host);
 
+/* ---- ports.c: ports that the command line names ---- */
+enum port_kind {
+    PORT_LSP, /* text is the name of a logical port */
+    PORT_MATCH, /* text is KEY=VALUE: all logical ports that have it in their external_ids */
+    PORT_NONE, /* text is a name for a port that needs nothing */
+};
+struct port_spec {
+    enum port_kind kind;
+    const char *text;
+};
+/* "ovn:LSP", "ovn-match:KEY=VALUE", "none:NAME"; borrows from word. false: it is none of them. */
+bool port_spec_read(const char *word, struct port_spec *out_spec);
+/* Whether the options are enough to open it; explains what is missing. */
+bool port_spec_check(const struct command *command, const struct port_spec *spec, const struct settings *settings);
+/* Returns 0, or the exit code after it explained the mistake. on_event is taken. */
+int port_open(struct kvmig_context *context, const struct port_spec *spec, const struct settings *settings,
+              struct kvmig_event_callback on_event, struct kvmig_port **out_port);
+const char *
+port_state_meaning(int32_t state); /* "belongs to source and target; ..."; NULL if there is nothing to add */
+
+/* ---- port_show.c ---- */
+void port_print(struct json_object *port, FILE *out); /* what kvmig_port_to_json() says, for people */
+
+/* ---- targets.c: what the command line wants to be probed ---- */
+/* A probe of all settings.probes, not started. Returns 0, or the exit code after it explained the mistake. With a context
+ * of NULL it only looks whether they can be read. */
+int targets_open(const struct command *command, struct kvmig_context *context, const struct settings *settings,
+                 struct kvmig_probe **out_probe);
+
 /* ---- commands ---- */
-extern const struct command hosts_command, plan_command, migrate_command, where_command;
+extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);
