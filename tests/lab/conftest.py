@@ -61,3 +61,34 @@ def make_vm(lab):
     yield make
     for name in made:
         lab.destroy_vm(name)
+
+
+@pytest.fixture
+def ovn(lab):
+    """OVN as it should be: no faults, no ports but those of guests and the client."""
+    if lab.ovn.is_up:
+        lab.ovn.heal()
+    else:
+        lab.up(ovn=True)
+    lab.ovn.remove_test_ports()
+    yield lab.ovn
+    lab.ovn.heal()
+
+
+@pytest.fixture
+def make_ovn_vm(lab, ovn):
+    """Makes guests in OVN. When the test is over, their ports must be clean and where the guests run."""
+    made = {}
+
+    def make(name, check=True, **options):
+        made[name] = check
+        lab.destroy_vm(name)
+        return lab.create_vm(name, network="ovn", **options)
+    yield make
+    try:
+        ovn.heal()
+        if made and all(made.values()):
+            ovn.assert_clean_all()
+    finally:
+        for name in made:
+            lab.destroy_vm(name)

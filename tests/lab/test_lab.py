@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Tests of the lab itself (not of the library): takes about 55 s.
+"""Tests of the lab itself (not of the library): takes about 55 s. OVN: see test_lab_ovn.py.
 
 Takes down whatever lab is up, brings its own up and takes that down again, so
 it must not run while somebody else uses the lab; skipped when not root.
@@ -193,12 +193,29 @@ def test_crashed_host_boots_again(lab):
     assert lab.host_names() == ["a", "b"] and lab.status()["up"]
 
 
+def test_ovn_comes_to_a_lab_that_is_up(lab, make_vm):
+    """After all tests without OVN; a guest from before stays as it is."""
+    vm = make_vm("lt-before")
+    before = vm.status()
+    with pytest.raises(LabError, match="--ovn"):
+        lab.create_vm("lt-early", network="ovn")
+    assert lab.status()["ovn"] is None and "lt-early" not in lab.vm_names()
+    lab.up(ovn=True)
+    assert vm.status()["boot_id"] == before["boot_id"]
+    assert set(lab.status()["ovn"]["daemons"].values()) == {"running"}
+    assert make_vm("lt-in-ovn", host="b", network="ovn", nics=2).status()["boot_id"]
+
+
 def test_down_leaves_nothing_even_after_crashes(lab):
     """Last in this file: other tests need the lab that it takes down."""
-    lab.create_vm("lt-left", host="b", disks=["sharedblk:4M"], wait=False)
+    lab.create_vm("lt-left", host="b", disks=["sharedblk:4M"], network="ovn", wait=False)
     lab.host("a").daemon("pause")
+    lab.ovn.central.form_cluster()
+    lab.ovn.sb.pause()
+    lab.ovn.chassis("edge").ovsdb.kill()
     stray = subprocess.Popen(lab.ctl_argv(["sleep", "600"]))
     members = [p for h in lab.hosts() for p in (h.pid, *h.pids())]
+    members += [d.pid() for d in lab.ovn.daemons().values() if d.pid()]
     (settings.state_dir() / "state.json").write_text("damaged by a crash")
     lab.down()
     assert stray.wait(timeout=5) != 0

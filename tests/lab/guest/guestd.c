@@ -4,7 +4,7 @@
  *
  * Does: writes numbered 512-byte records to every writable /dev/vdX and
  * makes each durable; answers TCP echo on port 7777 and HTTP/JSON on port
- * 8080 (/status, /verify, /dirty, /writes); dirties memory on request;
+ * 8080 (/status, /verify, /dirty, /writes), IPv4 and IPv6; dirties memory on request;
  * prints its boot id and a heartbeat on the serial console.
  *
  * Does not: survive a reboot with its records (a new boot starts at record
@@ -515,9 +515,10 @@ static struct server servers[] = { { 7777, echo_connection }, { 8080, http_conne
 static void *accept_loop(void *arg)
 {
     struct server *s = arg;
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(s->port) };
-    int on = 1, fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(s->port) };
+    int on = 1, off = 0, fd = socket(AF_INET6, SOCK_STREAM, 0);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)); /* IPv4 comes in here too */
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) || listen(fd, 64)) {
         fprintf(stderr, "kvmig: port %d: %s\n", s->port, strerror(errno));
         return NULL;

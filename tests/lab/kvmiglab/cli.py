@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-from . import storage, tls
+from . import daemons, net, storage, tls, vm
 from .errors import LabError
 from .hosts import ENVIRONMENT
 from .lab import Lab
@@ -30,11 +30,20 @@ def status_text(status):
                 lines.append(f"  link {plane}: {'up' if link['up'] else 'CUT'}, {link['queue']}")
     lines.append(f"guests: {', '.join(status['vms']) or 'none'}   "
                  f"default disk cache: {status['default_cache']}")
+    lines += ovn_lines(status["ovn"])
     return "\n".join(lines)
 
 
+def ovn_lines(ovn):
+    if not ovn:
+        return []
+    ill = [f"{name} {state}" for name, state in ovn["daemons"].items() if state != "running"]
+    return [f"ovn: nb {ovn['nb']['tcp']}   sb {ovn['sb']['tcp']}   client {ovn['client']}",
+            f"  daemons: {', '.join(ill) or 'all running'}"]
+
+
 def cmd_up(lab, args):
-    lab.up(args.hosts)
+    lab.up(args.hosts, args.ovn)
     cmd_status(lab, args)
 
 
@@ -55,6 +64,35 @@ def cmd_shell(lab, args):
 def cmd_ctl(lab, args):
     argv = lab.ctl_argv(args.cmd or ["bash", "-i"])
     os.execvp(argv[0], argv)
+
+
+def cmd_client(lab, args):
+    argv = lab.ovn.client_argv(args.cmd or ["bash", "-i"])
+    os.execvp(argv[0], argv)
+
+
+def cmd_ovn_heal(lab, args):
+    lab.ovn.heal()
+
+
+def cmd_ovn_daemon(lab, args):
+    daemons = lab.ovn.daemons()
+    if args.name not in daemons:
+        raise LabError(f"no daemon {args.name}: use one of {', '.join(daemons)}")
+    daemons[args.name].act(args.action)
+
+
+def cmd_ovn_ctl(lab, args):
+    remotes = lab.ovn.nb_remotes("unix") if args.tool == "ovn-nbctl" else lab.ovn.sb_remotes("unix")
+    os.execvp(args.tool, [args.tool, "--db=" + remotes, *args.cmd])
+
+
+def cmd_ovn_port(lab, args):
+    names = [p["lsp"] for p in lab.vm(args.name).ports] if args.name in lab.vm_names() else [args.name]
+    facts = {name: {"northbound": lab.ovn.lsp(name), "southbound": lab.ovn.binding(name),
+                    "interfaces": {c.node: lab.ovn.interface_of(c.node, name)[1] for c in lab.ovn.all_chassis()}}
+             for name in names}
+    print(json.dumps(facts, indent=1))
 
 
 def cmd_daemon(lab, args):
@@ -105,7 +143,8 @@ def cmd_vm_create(lab, args):
         with open(args.cpu, encoding="utf-8") as f:
             cpu_xml = f.read()
     lab.create_vm(args.name, args.host, args.memory, args.disk, args.write_rate, args.transient,
-                  args.paused, args.define_only, cpu_xml, not args.no_wait)
+                  args.paused, args.define_only, cpu_xml, not args.no_wait, args.network, args.nics,
+                  args.pin)
     print_vm(lab, args.name, args.json)
 
 
@@ -136,10 +175,10 @@ def cmd_vm_http(lab, args):
 
 
 def add_vm_commands(commands):
-    vm = commands.add_parser("vm", help="guests").add_subparsers(required=True, metavar="WHAT")
+    group = commands.add_parser("vm", help="guests").add_subparsers(required=True, metavar="WHAT")
 
     def add(name, call, text):
-        p = vm.add_parser(name, help=text)
+        p = group.add_parser(name, help=text)
         p.set_defaults(call=call)
         p.add_argument("name")
         return p
@@ -150,6 +189,9 @@ def add_vm_commands(commands):
                    help="; ".join(f"{k}: {v}" for k, v in storage.KINDS.items()))
     p.add_argument("--write-rate", type=int, default=20, help="records a second on each disk")
     p.add_argument("--cpu", metavar="FILE", help="file with a <cpu> element")
+    p.add_argument("--network", choices=vm.NETWORKS, default="bridge")
+    p.add_argument("--nics", type=int, default=1, help="network cards, with --network ovn")
+    p.add_argument("--pin", action="store_true", help="pin its ports to the host's chassis")
     for flag in ("transient", "paused", "define-only", "no-wait", "json"):
         p.add_argument("--" + flag, action="store_true")
     add("destroy", cmd_vm_destroy, "remove a guest and its disks from all hosts")
@@ -158,7 +200,7 @@ def add_vm_commands(commands):
                              ("precreate", cmd_vm_precreate, "empty target volumes on a host")):
         add(name, call, text).add_argument("--host", required=True)
     add("http", cmd_vm_http, "GET from the guest").add_argument("path", nargs="?", default="/")
-    p = vm.add_parser("list", help="all guests")
+    p = group.add_parser("list", help="all guests")
     p.add_argument("--json", action="store_true")
     p.set_defaults(call=cmd_vm_list)
 
@@ -175,8 +217,8 @@ def add_host_commands(commands):
     p.add_argument("action", choices=("cut", "restore", "delay", "rate"))
     p.add_argument("host")
     p.add_argument("value", nargs="?", type=int, help="delay in ms, rate in Mbit/s")
-    p.add_argument("--peer", help="cut towards this one only: ctl or a host")
-    p.add_argument("--net", choices=("mgmt", "guests"), default="mgmt")
+    p.add_argument("--peer", help="cut towards this one only: ctl, a host, ovn or edge")
+    p.add_argument("--net", choices=tuple(net.PLANES), default="mgmt")
     p.set_defaults(call=cmd_link)
     p = commands.add_parser("tls", help="certificate of a host for encrypted migration")
     p.add_argument("host")
@@ -184,11 +226,31 @@ def add_host_commands(commands):
     p.set_defaults(call=cmd_tls)
 
 
+def add_ovn_commands(commands):
+    p = commands.add_parser("client", help="run a command as the client behind OVN")
+    p.add_argument("cmd", nargs=argparse.REMAINDER)
+    p.set_defaults(call=cmd_client)
+    group = commands.add_parser("ovn", help="OVN's parts").add_subparsers(required=True, metavar="WHAT")
+    p = group.add_parser("daemon", help="act on one daemon: nb, sb, northd, ovn-controller-a, ...")
+    p.add_argument("name")
+    p.add_argument("action", choices=daemons.ACTIONS)
+    p.set_defaults(call=cmd_ovn_daemon)
+    p = group.add_parser("port", help="all that is known of a port, or of the ports of a guest")
+    p.add_argument("name")
+    p.set_defaults(call=cmd_ovn_port)
+    group.add_parser("heal", help="undo every fault").set_defaults(call=cmd_ovn_heal)
+    for tool in ("nbctl", "sbctl"):
+        p = group.add_parser(tool, help=f"ovn-{tool} with the right database")
+        p.add_argument("cmd", nargs=argparse.REMAINDER)
+        p.set_defaults(call=cmd_ovn_ctl, tool="ovn-" + tool)
+
+
 def build_parser():
     parser = argparse.ArgumentParser(prog="lab", description="libvirt hosts and guests for tests")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     p = commands.add_parser("up", help="bring the lab up (only what is missing)")
     p.add_argument("--hosts", type=int, default=2, choices=(2, 3))
+    p.add_argument("--ovn", action="store_true", help="with OVN and a client behind it")
     p.add_argument("--json", action="store_true")
     p.set_defaults(call=cmd_up)
     commands.add_parser("down", help="remove everything").set_defaults(call=cmd_down)
@@ -204,6 +266,7 @@ def build_parser():
     p.set_defaults(call=cmd_ctl)
     add_host_commands(commands)
     add_vm_commands(commands)
+    add_ovn_commands(commands)
     return parser
 
 

@@ -70,7 +70,7 @@ class Host:
         return bool(self.pid) and proc.is_running(self.pid, self.record.get("start"))
 
     def _write_config(self):
-        for sub in ("lib", "etc/storage/autostart", "etc/pki", "log", "cache", "private"):
+        for sub in ("lib", "etc/storage/autostart", "etc/pki", "log", "cache", "private", "ovs"):
             (self.folder / sub).mkdir(parents=True, exist_ok=True)
         values = {"address": self.address, "uuid": settings.host_uuid(self.name)}
         etc = self.folder / "etc"
@@ -91,6 +91,7 @@ class Host:
                 (str(own / "etc"), "/etc/libvirt", False),
                 (str(own / "log"), "/var/log/libvirt", False),
                 (str(own / "cache"), "/var/cache/libvirt", False),
+                (str(own / "ovs"), settings.OVS_LOG, False),
                 (str(own / "private"), settings.PRIVATE, False),
                 (str(state / "shared"), settings.SHARED, False),
                 (str(state / "console"), settings.CONSOLE, False),

@@ -13,6 +13,7 @@ import time
 from . import guest, net, proc, settings, storage, tls, vm
 from .errors import LabError
 from .hosts import Host
+from .ovn import Ovn
 
 MARKER = ".kvmig-lab"
 
@@ -46,6 +47,7 @@ class Lab:
 
     def __init__(self):
         self.links = net.Links(self.host_names)
+        self.ovn = Ovn(self.hosts, self.links)
 
     # ---- state file ---------------------------------------------------------
 
@@ -117,8 +119,11 @@ class Lab:
             hosts.append(host)
         return hosts
 
-    def up(self, hosts=2):
-        """Bring the lab up with at least `hosts` hosts; does only what is missing."""
+    def up(self, hosts=2, ovn=False):
+        """Bring the lab up with at least `hosts` hosts; does only what is missing.
+
+        A lab that has OVN keeps it; `ovn` adds it.
+        """
         if os.geteuid() != 0:
             raise LabError("the lab needs root")
         if not 2 <= hosts <= len(settings.HOST_NAMES):
@@ -134,6 +139,8 @@ class Lab:
             storage.attach_devices(up)
             for host in up:
                 host.daemon_launch()
+            if ovn or self.ovn.is_up:
+                self.ovn.ensure()
             for host in up:
                 host.daemon_wait()
 
@@ -174,7 +181,7 @@ class Lab:
         folder = settings.state_dir()
         is_up = bool(hosts) and all(h["libvirtd"] == "running" for h in hosts.values())
         return {"up": is_up, "controller": settings.CONTROLLER_NS,
-                "state_dir": str(folder), "hosts": hosts, "vms": vm.names(),
+                "state_dir": str(folder), "hosts": hosts, "vms": vm.names(), "ovn": self.ovn.status(),
                 "default_cache": storage.default_cache() if folder.is_dir() else None}
 
     # ---- guests ---------------------------------------------------------------
@@ -186,24 +193,34 @@ class Lab:
         return vm.Vm(vm.load_record(name), self.hosts)
 
     def create_vm(self, name, host="a", memory=256, disks=(), write_rate=20, transient=False,
-                  paused=False, define_only=False, cpu_xml=None, wait=True):
-        """Create a guest; an existing one of that name is returned as it is."""
+                  paused=False, define_only=False, cpu_xml=None, wait=True, network="bridge", nics=1, pin=False):
+        """Create a guest; an existing one of that name is returned as it is.
+
+        network="ovn" puts its `nics` cards on logical switch ports; `pin` pins those to the host's chassis.
+        """
         with lab_lock():
             if name in vm.names():
                 return self.vm(name)
             on = self.host(host)
-            made = vm.Vm(vm.plan(name, memory, disks, write_rate), self.hosts)
+            made = vm.Vm(vm.plan(name, memory, disks, write_rate, network, nics), self.hosts)
             try:
+                if made.ports:
+                    self.ovn.add_vm_ports(made.record, host if pin else None)
                 made.create(on, transient, paused, define_only, cpu_xml)
             except LabError:
-                made.destroy()
+                self._destroy(made)
                 raise
         if wait and not paused and not define_only:
             made.wait_ready()
         return made
 
+    def _destroy(self, guest_):
+        guest_.destroy()
+        if guest_.ports and self.ovn.is_up:
+            self.ovn.remove_vm_ports(guest_.record)
+
     def destroy_vm(self, name):
         """Remove a guest; it is no error when there is none."""
         with lab_lock():
             if name in vm.names():
-                self.vm(name).destroy()
+                self._destroy(self.vm(name))

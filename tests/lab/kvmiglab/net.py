@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Network of the lab: namespaces, bridges, links, and faults on links.
 
-The controller namespace holds two bridges: `mgmt` (management and migration)
-and `guests`. Nothing is routed out of the namespaces. Packet delay needs the
-kernel's netem queue; without it `delay` is refused and the rest works.
+The controller namespace holds the bridges: `mgmt` (management and migration),
+`guests`, and with OVN `underlay` (tunnels between the chassis). Nothing is
+routed out of the namespaces. Packet delay needs the kernel's netem queue;
+without it `delay` is refused and the rest works.
 """
 import contextlib
 import ctypes
@@ -21,7 +22,7 @@ from .proc import run
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 NOWHERE_MAC = "02:00:00:00:de:ad"
-PLANES = {"mgmt": "eth0", "guests": "eth1"}
+PLANES = {"mgmt": "eth0", "guests": "eth1", "underlay": "eth2"}
 
 
 def exists(ns):
@@ -39,6 +40,10 @@ def ip(ns, *args, check=True):
     return run(["ip", "-n", ns, *args], check=check)
 
 
+def has_device(ns, device):
+    return ip(ns, "link", "show", "dev", device, check=False).returncode == 0
+
+
 def ip_batch(ns, lines):
     run(["ip", "-n", ns, "-batch", "-"], input="\n".join(lines) + "\n")
 
@@ -47,8 +52,8 @@ def write_names(ns):
     """Names of all hosts, for `ip netns exec` to put over /etc/hosts."""
     folder = settings.NETNS_ETC / ns
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["127.0.0.1 localhost", f"{settings.CONTROLLER_ADDRESS} kvmig-ctl"]
-    lines += [f"{settings.host_address(h)} kvmig-{h}" for h in settings.HOST_NAMES]
+    lines = ["127.0.0.1 localhost"]
+    lines += [f"{settings.host_address(node)} kvmig-{node}" for node in settings.node_names()]
     (folder / "hosts").write_text("\n".join(lines) + "\n")
     (folder / "resolv.conf").write_text("options timeout:1 attempts:1\n")
 
@@ -74,17 +79,20 @@ def create_controller():
         "link set mgmt up", "link set guests up"])
 
 
+def attach(node, plane):
+    """A link from a bridge of the controller to a node's own device."""
+    ip_batch(settings.CONTROLLER_NS, [
+        f"link add {plane}-{node} type veth peer name {PLANES[plane]} netns {settings.host_ns(node)}",
+        f"link set {plane}-{node} master {plane} up"])
+
+
 def create_host(name):
     ns = settings.host_ns(name)
     if exists(ns):
         return
     add_namespace(ns)
-    control = settings.CONTROLLER_NS
-    ip_batch(control, [
-        f"link add mgmt-{name} type veth peer name eth0 netns {ns}",
-        f"link add guests-{name} type veth peer name eth1 netns {ns}",
-        f"link set mgmt-{name} master mgmt up",
-        f"link set guests-{name} master guests up"])
+    attach(name, "mgmt")
+    attach(name, "guests")
     ip_batch(ns, [
         "link set lo up",
         "link add br0 type bridge forward_delay 0 mcast_snooping 0",
@@ -118,22 +126,35 @@ def remove_leftovers():
 # ---- faults ---------------------------------------------------------------
 
 class Links:
-    """Faults on the links of the hosts that are up."""
+    """Faults on the links of the hosts that are up, and of OVN's central and client chassis."""
 
     def __init__(self, hosts):
         self._hosts = hosts
 
+    def nodes(self):
+        return [*self._hosts(), *(n for n in (settings.OVN_NODE, settings.EDGE_NODE)
+                                  if exists(settings.host_ns(n)))]
+
+    def planes(self, node):
+        """The networks that a node is in."""
+        if node == settings.OVN_NODE:
+            return ("mgmt",)
+        if node == settings.EDGE_NODE:
+            return ("mgmt", "underlay")
+        return tuple(PLANES) if exists(settings.host_ns(settings.OVN_NODE)) else ("mgmt", "guests")
+
     def _ends(self, host, plane):
         """(namespace, device) of the controller's and the host's end."""
-        if host not in self._hosts():
+        if host not in self.nodes():
             raise LabError(f"no host {host}")
-        if plane not in PLANES:
-            raise LabError(f"no such network: {plane} (use {' or '.join(PLANES)})")
+        planes = self.planes(host)
+        if plane not in planes:
+            raise LabError(f"no such network: {plane} (use {' or '.join(planes)})")
         return ((settings.CONTROLLER_NS, f"{plane}-{host}"),
                 (settings.host_ns(host), PLANES[plane]))
 
     def cut(self, host, peer=None, plane="mgmt"):
-        """Cut a host off from everybody, or from one peer ('ctl' or a host)."""
+        """Cut a host off from everybody, or from one peer ('ctl', a host, 'ovn' or 'edge')."""
         (ns, device), _ = self._ends(host, plane)
         if peer is None:
             ip(ns, "link", "set", device, "down")
@@ -156,12 +177,12 @@ class Links:
 
     def restore(self, host):
         """Take away every cut, rate and delay of a host."""
-        for plane in PLANES:
+        for plane in self.planes(host):
             ends = self._ends(host, plane)
             ip(*ends[0][:1], "link", "set", ends[0][1], "up")
             for ns, device in ends:
                 run(["tc", "-n", ns, "qdisc", "del", "dev", device, "root"], check=False)
-        for peer in ["ctl"] + [h for h in self._hosts() if h != host]:
+        for peer in ["ctl"] + [n for n in self.nodes() if n != host]:
             for ns, device, address in self._pair(host, peer, "mgmt"):
                 ip(ns, "neigh", "del", address, "dev", device, check=False)
 
@@ -183,44 +204,50 @@ class Links:
     def describe(self, host):
         """Short facts about a host's links, for `lab status`."""
         facts = {}
-        for plane in PLANES:
+        for plane in self.planes(host):
             (ns, device), _ = self._ends(host, plane)
             link = json.loads(ip(ns, "-j", "link", "show", "dev", device).stdout)[0]
             facts[plane] = {"up": "UP" in link["flags"], "queue": link.get("qdisc")}
         return facts
 
 
-# ---- sockets inside the controller namespace ------------------------------
+# ---- sockets inside a namespace of the lab --------------------------------
 
-def _socket_in(ns, result):
-    fd = os.open(settings.NETNS_DIR / ns, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if LIBC.setns(fd, CLONE_NEWNET) != 0:
-            raise LabError(f"cannot enter {ns}: {os.strerror(ctypes.get_errno())}")
-        result.append(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-    finally:
-        os.close(fd)
+def in_namespace(ns, call):
+    """Run call() in a thread that has entered a network namespace; returns what it returns.
 
-
-def tcp_socket(ns=settings.CONTROLLER_NS):
-    """An unconnected TCP socket that lives in a lab namespace.
-
-    Only a short-lived thread enters the namespace; the caller stays outside.
+    Only that short-lived thread is inside; the caller stays outside.
     """
     if not exists(ns):
         raise LabError(f"the lab is not up (no namespace {ns})")
-    result = []
-    thread = threading.Thread(target=_socket_in, args=(ns, result))
+    results, errors = [], []
+
+    def enter_and_call():
+        fd = os.open(settings.NETNS_DIR / ns, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if LIBC.setns(fd, CLONE_NEWNET) != 0:
+                raise LabError(f"cannot enter {ns}: {os.strerror(ctypes.get_errno())}")
+            results.append(call())
+        except (OSError, LabError) as e:
+            errors.append(e)
+        finally:
+            os.close(fd)
+    thread = threading.Thread(target=enter_and_call)
     thread.start()
     thread.join()
-    if not result:
-        raise LabError(f"cannot open a socket in {ns}")
-    return result[0]
+    if not results:
+        raise LabError(f"in {ns}: {errors[0] if errors else 'no result'}")
+    return results[0]
 
 
-def connect(address, port, timeout=2.0):
-    """A TCP connection from the controller; raises OSError when refused."""
-    sock = tcp_socket()
+def tcp_socket(ns=settings.CONTROLLER_NS, family=socket.AF_INET):
+    """An unconnected TCP socket that lives in a lab namespace."""
+    return in_namespace(ns, lambda: socket.socket(family, socket.SOCK_STREAM))
+
+
+def connect(address, port, timeout=2.0, ns=settings.CONTROLLER_NS):
+    """A TCP connection from a namespace; raises OSError when refused."""
+    sock = tcp_socket(ns, socket.AF_INET6 if ":" in address else socket.AF_INET)
     sock.settimeout(timeout)
     try:
         sock.connect((address, port))
@@ -230,10 +257,10 @@ def connect(address, port, timeout=2.0):
     return sock
 
 
-def http_get_json(address, port, path, timeout=5.0):
-    """GET from the controller; returns the decoded JSON or raises OSError."""
+def http_get_json(address, port, path, timeout=5.0, ns=settings.CONTROLLER_NS):
+    """GET from a namespace; returns the decoded JSON or raises OSError."""
     connection = http.client.HTTPConnection(address, port, timeout=timeout)
-    connection.sock = connect(address, port, timeout)
+    connection.sock = connect(address, port, timeout, ns)
     try:
         connection.request("GET", path)
         response = connection.getresponse()

@@ -25,18 +25,13 @@ DOMAIN_XML = """\
     <type arch='x86_64' machine='pc-i440fx-7.2'>hvm</type>
     <kernel>{boot}/vmlinuz</kernel>
     <initrd>{boot}/initrd.img</initrd>
-    <cmdline>console=ttyS0 quiet panic=1 mitigations=off kvmig.ip={ip} kvmig.rate={rate}</cmdline>
+    <cmdline>console=ttyS0 quiet panic=1 mitigations=off {nics} kvmig.rate={rate}</cmdline>
   </os>
   <features><acpi/></features>
 {cpu}  <clock offset='utc'/>
   <devices>
     <emulator>/usr/bin/qemu-system-x86_64</emulator>
-{disks}    <interface type='bridge'>
-      <mac address='{mac}'/>
-      <source bridge='br0'/>
-      <model type='virtio'/>
-    </interface>
-    <serial type='file'><source path='{console}' append='on'/></serial>
+{disks}{interfaces}    <serial type='file'><source path='{console}' append='on'/></serial>
     <memballoon model='virtio'/>
   </devices>
 </domain>
@@ -48,6 +43,27 @@ DISK_XML = """\
       <target dev='{target}' bus='{bus}'/>
 {readonly}    </disk>
 """
+INTERFACE_XML = """\
+    <interface type='bridge'>
+      <mac address='{mac}'/>
+      <source bridge='br0'/>
+      <model type='virtio'/>
+    </interface>
+"""
+# Without offloads: the userspace datapath passes on what a card left for others to complete.
+OVN_INTERFACE_XML = """\
+    <interface type='bridge'>
+      <mac address='{mac}'/>
+      <source bridge='br-int'/>
+      <virtualport type='openvswitch'><parameters interfaceid='{lsp}'/></virtualport>
+      <model type='virtio'/>
+      <driver>
+        <host csum='off' gso='off' tso4='off' tso6='off' ecn='off' ufo='off'/>
+        <guest csum='off' tso4='off' tso6='off' ecn='off' ufo='off'/>
+      </driver>
+    </interface>
+"""
+NETWORKS = ("bridge", "ovn")
 
 
 def _disk_xml(disk):
@@ -59,12 +75,25 @@ def _disk_xml(disk):
         readonly="      <readonly/>\n" if cdrom else "")
 
 
+def _interfaces_xml(record):
+    if record["network"] == "ovn":
+        return "".join(OVN_INTERFACE_XML.format(**port) for port in record["ports"])
+    return INTERFACE_XML.format(mac=record["mac"])
+
+
+def _nics(record):
+    """The guest's cards as words of its kernel's command line."""
+    if record["network"] == "ovn":
+        return " ".join(f"kvmig.nic=eth{i},{p['ip']}/24,{p['ip6']}/64" for i, p in enumerate(record["ports"]))
+    return f"kvmig.nic=eth0,{record['ip']}/24"
+
+
 def domain_xml(record, cpu_xml=None):
     cpu = f"  {cpu_xml.strip()}\n" if cpu_xml else ""
     return DOMAIN_XML.format(
         name=escape(record["name"]), uuid=record["uuid"], memory=record["memory"],
-        boot=settings.BOOT, ip=record["ip"], rate=record["write_rate"], mac=record["mac"],
-        console=f"{settings.CONSOLE}/{record['name']}.log", cpu=cpu,
+        boot=settings.BOOT, nics=_nics(record), rate=record["write_rate"], cpu=cpu,
+        console=f"{settings.CONSOLE}/{record['name']}.log", interfaces=_interfaces_xml(record),
         disks="".join(_disk_xml(d) for d in record["disks"]))
 
 
@@ -91,22 +120,40 @@ def _free_number():
     raise LabError("no free guest address")
 
 
-def plan(name, memory, disk_texts, write_rate):
-    """The record of a new guest; nothing is created yet."""
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
-        raise LabError(f"guest name {name!r}: use a-z, 0-9 and '-', at most 31")
-    specs = [storage.DiskSpec.parse(t) for t in disk_texts]
+def _plan_disks(name, disk_texts):
     letters = {"vd": iter("abcdefgh"), "hd": iter("abcd")}
     disks = []
-    for spec in specs:
+    for spec in [storage.DiskSpec.parse(t) for t in disk_texts]:
         prefix = "hd" if spec.kind in storage.CDROM_KINDS else "vd"
         letter = next(letters[prefix], None)
         if letter is None:
             raise LabError("too many disks")
         disks.append(storage.plan_disk(name, spec, prefix + letter))
+    return disks
+
+
+def _plan_network(network, nics, number):
+    """The addresses of a guest; with OVN each card has a port, whose name must be a UUID for libvirt."""
+    if network not in NETWORKS:
+        raise LabError(f"unknown network {network}: use one of {', '.join(NETWORKS)}")
+    if network == "bridge":
+        if nics != 1:
+            raise LabError("only guests in OVN have more than one network card")
+        return {"ip": f"{settings.GUEST_NET}{number}", "mac": f"52:54:00:98:00:{number:02x}", "ports": []}
+    if not 1 <= nics <= len(settings.SWITCHES):
+        raise LabError(f"nics must be 1 to {len(settings.SWITCHES)}")
+    ports = [{"lsp": str(uuid.uuid4()), **settings.port_addresses(i, number)} for i in range(nics)]
+    return {"ip": ports[0]["ip"], "ip6": ports[0]["ip6"], "mac": ports[0]["mac"], "ports": ports}
+
+
+def plan(name, memory, disk_texts, write_rate, network="bridge", nics=1):
+    """The record of a new guest; nothing is created yet."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,30}", name):
+        raise LabError(f"guest name {name!r}: use a-z, 0-9 and '-', at most 31")
+    disks = _plan_disks(name, disk_texts)
     number = _free_number()
     return {"name": name, "number": number, "uuid": str(uuid.uuid4()), "memory": memory,
-            "ip": f"{settings.GUEST_NET}{number}", "mac": f"52:54:00:98:00:{number:02x}",
+            "network": network, **_plan_network(network, nics, number),
             "write_rate": write_rate, "disks": disks}
 
 
@@ -118,7 +165,10 @@ class Vm:
         self.name = record["name"]
         self.uuid = record["uuid"]
         self.ip = record["ip"]
+        self.ip6 = record.get("ip6")
         self.disks = record["disks"]
+        self.ports = record["ports"]
+        self.client_ns = settings.CLIENT_NS if record["network"] == "ovn" else settings.CONTROLLER_NS
         self._hosts = hosts
 
     # ---- life --------------------------------------------------------------
@@ -173,6 +223,13 @@ class Vm:
 
     # ---- facts -------------------------------------------------------------
 
+    @property
+    def lsp(self):
+        """The logical switch port of the first card."""
+        if not self.ports:
+            raise LabError(f"guest {self.name} is not in OVN")
+        return self.ports[0]["lsp"]
+
     def states(self):
         """{host: 'running (booted)' or the like, None when not known there}."""
         return {h.name: h.domain_state(self.name) for h in self._hosts()}
@@ -184,13 +241,14 @@ class Vm:
                 "http": f"http://{self.ip}:{settings.GUEST_HTTP_PORT}/",
                 "echo": f"{self.ip}:{settings.GUEST_ECHO_PORT}", "console": str(console)}
 
-    # ---- talking to the guest, as the controller sees it --------------------
+    # ---- talking to the guest, as the controller (with OVN: the client) sees it ----
 
-    def http(self, path, timeout=5.0):
-        return net.http_get_json(self.ip, settings.GUEST_HTTP_PORT, path, timeout)
+    def http(self, path, timeout=5.0, address=None):
+        """GET from the guest; `address` is another one of its addresses."""
+        return net.http_get_json(address or self.ip, settings.GUEST_HTTP_PORT, path, timeout, self.client_ns)
 
-    def status(self):
-        return self.http("/status")
+    def status(self, address=None):
+        return self.http("/status", address=address)
 
     def verify(self):
         return self.http("/verify", timeout=30)
@@ -212,9 +270,9 @@ class Vm:
         """Wait until the guest answers HTTP; returns its status."""
         return proc.wait_until(self._try_status, f"HTTP answer of guest {self.name}", timeout)
 
-    def echo(self, payload=b"kvmig", timeout=2.0):
+    def echo(self, payload=b"kvmig", timeout=2.0, address=None):
         """Send bytes to the echo port; True when they come back."""
-        with net.connect(self.ip, settings.GUEST_ECHO_PORT, timeout) as sock:
+        with net.connect(address or self.ip, settings.GUEST_ECHO_PORT, timeout, self.client_ns) as sock:
             sock.sendall(payload)
             sock.shutdown(socket.SHUT_WR)
             back = b""

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Real migrations of a guest in OVN: its port goes along, and a client measures how long its service was away.
+
+After every test the port is where the guest runs, alone, with nothing temporary left (I4: checked by make_ovn_vm).
+"""
+import json
+
+import pytest
+
+from kvmiglab import settings
+from migration import CANCELLED, FAILED, SUCCESS, Guest
+from port import SOURCE, TARGET, PortTool, database_options
+
+HTTP, ECHO = settings.GUEST_HTTP_PORT, settings.GUEST_ECHO_PORT
+
+
+def followed(ovn, vm, *extra, databases=None, probes=None):
+    """The options that take the guest's ports along and watch its service from the client."""
+    options = ["--unsafe", "--port", f"ovn-match:vm={vm.name}", *(databases or database_options(ovn)),
+               "--probe-netns", ovn.client_netns]
+    for probe in probes if probes is not None else [f"tcp:{vm.ip}:{HTTP}"]:
+        options += ["--probe", probe]
+    return [*options, *map(str, extra)]
+
+
+def timeline(report, port=0):
+    return [n["what"] for n in report["ports"][port]["timeline"]]
+
+
+def targets(report):
+    return [t for probe in report["probes"] for t in probe["targets"]]
+
+
+def notices(report):
+    return {n["code"] for n in report["notices"]}
+
+
+def pinned_vm(make_ovn_vm, name, **options):
+    return make_ovn_vm(name, disks=["shared:16M"], pin=True, **options)
+
+
+# ---- the port goes along ----------------------------------------------------
+
+def test_there_and_back_with_a_client_watching(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-home")
+    guest = Guest(lab, vm)
+    for to in "ba":
+        report = tool.migrate(vm, to, *followed(ovn, vm, probes=[f"tcp:{vm.ip}:{HTTP}", f"echo:{vm.ip}:{ECHO}",
+                                                                  f"http://{vm.ip}:{HTTP}/status"]))
+        guest.assert_running(to)
+        port = report["ports"][0]
+        assert port["state"] == "converged" and "extended" in timeline(report), port["timeline"]
+        assert "activated" in timeline(report), "the guest's own RARP"
+        # Both numbers, on one axis: the gap lies around the pause, in Running or right after it.
+        gap, pause = report["service"], report["pause"]
+        running = next(p for p in report["phases"] if p["phase"] == "Running")
+        assert pause["source_ms"] > 0 and gap["gap_ms"] > 0
+        assert gap["gap_end_ms"] >= running["begun_ms"]
+        assert {t["kind"] for t in targets(report)} == {"tcp", "echo", "http"}
+        held = next(t for t in targets(report) if t["kind"] == "echo")
+        assert held["held_survived"], "an established connection goes on"
+        assert {"SERVICE_GAP"} <= notices(report)
+        ovn.assert_clean_all()
+
+
+def test_both_cards_follow(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-two", nics=2)
+    guest = Guest(lab, vm)
+    report = tool.migrate(vm, "b", *followed(ovn, vm, probes=[f"tcp:{p['ip']}:{HTTP}" for p in vm.ports]))
+    guest.assert_running("b")
+    assert {lsp["name"] for lsp in report["ports"][0]["lsps"]} == {p["lsp"] for p in vm.ports}
+
+
+def test_over_ipv6(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-six")
+    guest = Guest(lab, vm)
+    report = tool.migrate(vm, "b", *followed(ovn, vm, databases=database_options(ovn, kind="tcp6"),
+                                             probes=[f"tcp:[{vm.ip6}]:{HTTP}", f"http://[{vm.ip6}]:{HTTP}/status"]))
+    guest.assert_running("b")
+    assert all(t["tries"] > t["failures"] for t in targets(report))
+
+
+def test_with_client_certificates(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-tls")
+    guest = Guest(lab, vm)
+    tool.migrate(vm, "b", *followed(ovn, vm, databases=database_options(ovn, kind="ssl")))
+    guest.assert_running("b")
+
+
+def test_unpinned_port_is_left_pinned_to_the_guest(lab, ovn, tool, make_ovn_vm):
+    vm = make_ovn_vm("p-free", disks=["shared:16M"], pin=False)
+    guest = Guest(lab, vm)
+    report = tool.migrate(vm, "b", *followed(ovn, vm))
+    guest.assert_running("b")
+    assert timeline(report).index("pinned") < timeline(report).index("extended")
+    ovn.assert_clean(vm.lsp, "b", pinned=True)
+
+
+def test_strict_handover(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-strict")
+    guest = Guest(lab, vm)
+    tool.migrate(vm, "b", *followed(ovn, vm, "--strict"))
+    guest.assert_running("b")
+
+
+def test_postcopy(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-post")
+    guest = Guest(lab, vm)
+    vm.dirty(64, 200)
+    report = tool.migrate(vm, "b", *followed(ovn, vm, "--postcopy", "--postcopy-after-precopy", "--bandwidth", "32"))
+    vm.dirty(0, 0)
+    assert report["postcopy_used"]
+    guest.assert_running("b")
+
+
+def test_claim_is_proven_while_memory_is_copied(lab, ovn, tool, make_ovn_vm):
+    """libvirt plugs the interface in the migrate call: armed before it, verified during it."""
+    vm = pinned_vm(make_ovn_vm, "p-slow")
+    guest = Guest(lab, vm)
+    vm.dirty(48, 40)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "24"))
+    verified = migration.wait_for(lambda e: e.get("port_state") == "verified", "a verified port")
+    assert verified["phase"] == "Running"
+    vm.dirty(0, 0)
+    code, report = migration.finish()
+    assert code == SUCCESS, migration.stderr
+    steps = timeline(report)
+    assert steps.index("armed") < steps.index("claimed") < steps.index("verified")
+    guest.assert_running("b")
+
+
+# ---- cancel and failure -----------------------------------------------------
+
+@pytest.mark.parametrize("phase", ["Pending", "Scheduling", "Scheduled", "PreparingTarget", "TargetReady", "Running"])
+def test_cancel_in_each_phase(lab, ovn, tool, make_ovn_vm, phase):
+    vm = pinned_vm(make_ovn_vm, "p-cancel")
+    guest = Guest(lab, vm)
+    vm.dirty(64, 200)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "16"))
+    migration.wait_phase(phase)
+    migration.cancel()
+    code, _ = migration.finish()
+    vm.dirty(0, 0)
+    assert code == CANCELLED, migration.stderr
+    guest.assert_rolled_back()
+    ovn.assert_clean(vm.lsp, "a")
+
+
+def fails(lab, ovn, tool, make_ovn_vm, name, when, fault, *extra):
+    """A migration that never converges by itself, and the fault at a moment of it; the guest must stay where it is."""
+    vm = pinned_vm(make_ovn_vm, name)
+    guest = Guest(lab, vm)
+    vm.dirty(64, 200)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "16", *extra))
+    when(migration)
+    fault(vm)
+    code, report = migration.finish()
+    vm.dirty(0, 0)
+    assert code == FAILED, (migration.events[-3:], migration.stderr)
+    guest.assert_running("a")
+    return vm, report
+
+
+def test_target_qemu_dies(lab, ovn, tool, make_ovn_vm):
+    vm, report = fails(lab, ovn, tool, make_ovn_vm, "p-dies",
+                       lambda m: m.wait_progress(lambda p: p.get("memory_sent", 0) > 0, "progress"),
+                       lambda vm: vm.kill(lab.host("b")))
+    assert report["ports"][0]["state"] == "rolled-back"
+    ovn.assert_clean(vm.lsp, "a")
+
+
+def test_controller_of_the_target_dies_before_the_call(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-noctl")
+    guest = Guest(lab, vm)
+    with ovn.controller("b").paused():
+        report = tool.migrate(vm, "b", *followed(ovn, vm, "--port-timeout", "5s"), expect=FAILED)
+    assert "migrate" not in json.dumps(report.get("flags", "")) and "call_ms" not in report, "nothing was begun"
+    assert report["ports"][0]["state"] == "rolled-back"
+    guest.assert_rolled_back()
+
+
+def test_controller_of_the_target_dies_while_memory_is_copied(lab, ovn, tool, make_ovn_vm):
+    vm, report = fails(lab, ovn, tool, make_ovn_vm, "p-late",
+                       lambda m: m.wait_phase("TargetReady") and m.wait_phase("Running"),
+                       lambda vm: ovn.controller("b").kill(), "--port-timeout", "8s")
+    if "verified" not in timeline(report):
+        assert report["ports"][0]["state"] == "rolled-back"
+    ovn.controller("b").start()
+    ovn.assert_clean(vm.lsp, "a")
+
+
+def test_northd_is_stopped(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-northd")
+    guest = Guest(lab, vm)
+    with ovn.northd.paused():
+        report = tool.migrate(vm, "b", *followed(ovn, vm, "--port-timeout", "3s"), expect=FAILED)
+        assert "northd" in json.dumps(report["error"])
+    guest.assert_rolled_back()
+
+
+def test_southbound_database_cannot_be_reached(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-nosb")
+    guest = Guest(lab, vm)
+    with ovn.sb.paused():
+        report = tool.migrate(vm, "b", *followed(ovn, vm, "--port-timeout", "3s"), expect=FAILED)
+        assert "outhbound" in json.dumps(report["error"])
+    guest.assert_rolled_back()
+
+
+def test_chassis_that_is_no_host_of_ovn(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-ghost")
+    guest = Guest(lab, vm)
+    original = ovn.chassis("b").hostname
+    ovn.chassis("b").vsctl("set", "open", ".", "external_ids:hostname=elsewhere")
+    try:
+        ovn.sync()
+        report = tool.migrate(vm, "b", *followed(ovn, vm), expect=FAILED)
+        assert TARGET in json.dumps(report["error"]) and "elsewhere" in json.dumps(report["error"])
+    finally:
+        ovn.chassis("b").vsctl("set", "open", ".", f"external_ids:hostname={original}")
+        ovn.sync()
+    guest.assert_rolled_back()
+
+
+def test_port_is_created_anew_while_memory_is_copied(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-anew")
+    guest = Guest(lab, vm)
+    vm.dirty(48, 40)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "24"))
+    migration.wait_for(lambda e: e.get("port_state") == "verified", "a verified port")
+    row = ovn.lsp(vm.lsp)
+    ovn.lsp_add(vm.lsp, vm.ports[0]["mac"], [vm.ip, vm.ip6], external_ids={"vm": vm.name})
+    assert ovn.lsp(vm.lsp)["uuid"] != row["uuid"]
+    vm.dirty(0, 0)
+    code, report = migration.finish()
+    assert code == SUCCESS, migration.stderr
+    guest.assert_running("b")
+    assert "recreated" in timeline(report)
+    assert not [k for k in ovn.lsp(vm.lsp)["external_ids"] if k.startswith("kvmig-")]
+
+
+def test_another_migration_owns_the_port(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-owned")
+    guest = Guest(lab, vm)
+    other = PortTool(lab, ovn, vm.lsp)
+    assert other.prepare().code == 0
+    report = tool.migrate(vm, "b", *followed(ovn, vm), expect=FAILED)
+    assert other.owner in json.dumps(report["error"])
+    assert ovn.lsp(vm.lsp)["external_ids"]["kvmig-owner"] == other.owner, "it was not touched"
+    assert other.rollback().code == 0
+    guest.assert_rolled_back()
+
+
+def test_killed_caller_leaves_what_gc_cleans_up(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-killed")
+    guest = Guest(lab, vm)
+    vm.dirty(64, 200)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "16", "--managed"))
+    migration.wait_progress(lambda p: p.get("memory_sent", 0) > 0, "progress")
+    migration.kill()
+    lab.host("a").virsh("domjobabort", vm.name, check=False)
+    vm.dirty(0, 0)
+    port = PortTool(lab, ovn, vm.lsp)
+    assert "kvmig-owner" in ovn.lsp(vm.lsp)["external_ids"]
+    at = next(h for h, state in vm.states().items() if (state or "").startswith("running"))
+    run = port.gc(ovn.chassis(at).hostname, "--min-age", "0")
+    assert run.code == 0, run.error()
+    assert SOURCE == ovn.chassis("a").hostname
+    guest.assert_same_guest()
