@@ -49,9 +49,8 @@
 #define NO_VERIFYING NOT_HERE(NOT_OURS, WHY_OTHER_QUESTION), NOT_HERE(NO_PROOF, WHY_OTHER_QUESTION)
 #define NO_PLUGGING NOT_HERE(PLUGGED, WHY_OTHER_QUESTION)
 #define NO_PROVING                                                                                                     \
-    NOT_HERE(MISSING, WHY_OTHER_QUESTION), NOT_HERE(UNQUIET, WHY_OTHER_QUESTION),                                      \
-        NOT_HERE(QUIET, WHY_OTHER_QUESTION), NOT_HERE(PENDING, WHY_OTHER_QUESTION),                                    \
-        NOT_HERE(PROVEN, WHY_OTHER_QUESTION)
+    NOT_HERE(MISSING, WHY_OTHER_QUESTION), NOT_HERE(UNQUIET, WHY_OTHER_QUESTION), NOT_HERE(QUIET, WHY_OTHER_QUESTION), \
+        NOT_HERE(PENDING, WHY_OTHER_QUESTION), NOT_HERE(PROVEN, WHY_OTHER_QUESTION)
 #define NO_RELEASING                                                                                                   \
     NOT_HERE(TOO_YOUNG, WHY_OTHER_QUESTION), NOT_HERE(AWAITING, WHY_OTHER_QUESTION),                                   \
         NOT_HERE(UNFENCED, WHY_OTHER_QUESTION), NOT_HERE(UNPROVEN, WHY_OTHER_QUESTION),                                \
@@ -74,14 +73,15 @@
 #define PREPARING                                                                                                      \
     WISHES, LATE_WRITES, LATE_BUMPS, REFUSE(DEADLINE), NO_REST, WAIT_HERE(BUSY, WHY_WAIT_ORDER),                       \
         WAIT_HERE(NOT_CURRENT, WHY_WAIT_DB), REFUSE(BAD_NAMES), REFUSE(NO_PORT), REFUSE(UNSUPPORTED), REFUSE(FOREIGN), \
-        REFUSE(LEFTOVER), REFUSE(ELSEWHERE), WAIT_HERE(UNBOUND, "the source may claim it; waits until the deadline"), \
+        REFUSE(LEFTOVER), REFUSE(ELSEWHERE), WAIT_HERE(UNBOUND, "the source may claim it; waits until the deadline"),  \
         [KVMIG__OVN_IN_UNPINNED] =                                                                                     \
             GO(PINNING, KVMIG__OVN_PIN, NULL, "an unpinned port would be fought over when the target is plugged"),     \
         [KVMIG__OVN_IN_OTHER_PAIR] =                                                                                   \
             GO(PINNING, KVMIG__OVN_PIN, NULL, "an activation of the former target must not outlive it"),               \
         [KVMIG__OVN_IN_STALE] = STAY("stale-activation", "extended now, the target would forward without its guest"),  \
-        WAIT_HERE(NOT_FOLLOWED, WHY_WAIT_NORTHD), [KVMIG__OVN_IN_READY] = GO(EXTENDING, KVMIG__OVN_EXTEND, NULL, NULL),\
-        REFUSE(PAIR_STALE), WAIT_HERE(PAIR_NOT_FOLLOWED, WHY_WAIT_NORTHD),                                             \
+        WAIT_HERE(NOT_FOLLOWED, WHY_WAIT_NORTHD),                                                                      \
+        [KVMIG__OVN_IN_READY] = GO(EXTENDING, KVMIG__OVN_EXTEND, NULL, NULL), REFUSE(PAIR_STALE),                      \
+        WAIT_HERE(PAIR_NOT_FOLLOWED, WHY_WAIT_NORTHD),                                                                 \
         [KVMIG__OVN_IN_PAIR] = GO(PREPARED, KVMIG__OVN_END, "prepared", NULL), NO_VERIFYING, NO_PLUGGING, NO_PROVING,  \
         NO_SETTLING
 /* The facts are not judged while the write is out. */
@@ -111,12 +111,13 @@
     WISHES, LATE_WRITES, SETTLE_GIVE_UP(DEADLINE, WHY_WRITTEN_UNPROVEN), NO_REST, WAIT_HERE(BUSY, WHY_WAIT_ORDER),     \
         WAIT_HERE(NOT_CURRENT, WHY_WAIT_DB), NO_NAMES, NO_PREPARING, NO_FOLLOWING, NO_VERIFYING, NO_PLUGGING,          \
         NO_RELEASING, [KVMIG__OVN_IN_OURS] = GO(RELEASING, 0, NULL, "something of ours is there again"),               \
-        [KVMIG__OVN_IN_NOTHING] = GO(SETTLED, KVMIG__OVN_END, "converged", "no port is left to prove anything of"),    \
-        [KVMIG__OVN_IN_TAKEN] = GO(SUPERSEDED, KVMIG__OVN_END, "superseded", "the next owner has them")
+                      [KVMIG__OVN_IN_NOTHING] =                                                                        \
+                          GO(SETTLED, KVMIG__OVN_END, "converged", "no port is left to prove anything of"),            \
+                      [KVMIG__OVN_IN_TAKEN] = GO(SUPERSEDED, KVMIG__OVN_END, "superseded", "the next owner has them")
 #define SETTLE_BUMPING(ask, why)                                                                                       \
     WISHES, LATE_WRITES, SETTLE_GIVE_UP(DEADLINE, why), NO_REST, WAIT_HERE(BUSY, WHY_WAIT_ORDER), NO_CURRENCY,         \
-        NO_NAMES, NO_PREPARING, NO_FOLLOWING, NO_VERIFYING, NO_PLUGGING, NO_PROVING, NO_SETTLING,                      \
-        [KVMIG__OVN_IN_UNBUMPED] = GO(ask, KVMIG__OVN_BACK_OFF, NULL, "is bumped anew")
+        NO_NAMES, NO_PREPARING, NO_FOLLOWING, NO_VERIFYING, NO_PLUGGING, NO_PROVING,                                   \
+        NO_SETTLING, [KVMIG__OVN_IN_UNBUMPED] = GO(ask, KVMIG__OVN_BACK_OFF, NULL, "is bumped anew")
 
 [KVMIG__OVN_ST_IDLE] = { INATTENTIVE },
 [KVMIG__OVN_ST_LOOKING] = { PREPARING },

@@ -37,10 +37,12 @@ static int64_t or_ports(const struct kvmig_session *session, int64_t ms)
     return ms > ports_ms ? ms : ports_ms;
 }
 
-/* The last step, and the service that has to answer after it. */
+/* The last step, and the service that has to answer after it, if somebody watches it. */
 static int64_t closing_ms(const struct kvmig_session *session, int64_t step_ms)
 {
-    return or_ports(session, with_margin(step_ms)) + with_margin(session->followers.service_ms);
+    const int64_t service_ms = session->followers.probes.n ? session->followers.service_ms : 0;
+
+    return or_ports(session, with_margin(step_ms)) + (service_ms ? with_margin(service_ms) : 0);
 }
 
 static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
