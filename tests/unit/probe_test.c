@@ -159,8 +159,8 @@ struct kvmig_probe_target test_target(int32_t kind, const char *host, uint16_t p
                                         .host = host,
                                         .port = port,
                                         .kind = kind,
-                                        .interval_ms = 100,
-                                        .timeout_ms = 25000 };
+                                        .interval_ms = 40,
+                                        .timeout_ms = 10000 };
 }
 
 struct kvmig_probe *test_probe_new(struct kvmig_context *context, struct kvmig_probe_target *targets, size_t n)

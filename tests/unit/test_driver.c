@@ -226,7 +226,7 @@ static void a_creation_that_answers_late_is_undone(void **state)
 {
     struct kvmig_session s;
     (void)state;
-    open_driver(&s, 200, 1000);
+    open_driver(&s, 1000, 1000);
     plan_new_volume(&s, "vda", "one.img");
     pass_step(&s, KVMIG__STEP_SCHEDULE);
     fake.hosts[FAKE_B].hang_in = "create";

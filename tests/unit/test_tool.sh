@@ -5,6 +5,12 @@
 set -u
 builddir=${top_builddir:-.}
 kvmig=${KVMIG:-$builddir/kvmig}
+# Not through libtool's script, which takes longer than the tool does.
+if [ -z "${KVMIG:-}" ] && [ -x "$builddir/.libs/kvmig" ]; then
+    kvmig=$builddir/.libs/kvmig
+    LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+fi
 bad=0
 n=0
 unset KVMIG_HOSTS KVMIG_LOG OVN_NB_DB OVN_SB_DB

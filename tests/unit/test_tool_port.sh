@@ -6,6 +6,12 @@
 set -u
 builddir=${top_builddir:-.}
 kvmig=${KVMIG:-$builddir/kvmig}
+# Not through libtool's script, which takes longer than the tool does.
+if [ -z "${KVMIG:-}" ] && [ -x "$builddir/.libs/kvmig" ]; then
+    kvmig=$builddir/.libs/kvmig
+    LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+fi
 bad=0
 n=0
 for program in ovsdb-tool ovsdb-server ovn-northd ovn-nbctl ovn-sbctl; do
