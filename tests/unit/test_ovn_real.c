@@ -387,9 +387,9 @@ int main(void)
         cmocka_unit_test(port_that_is_recreated_is_left_alone),
     };
 
-    if (!real_servers_exist() || REAL_RUN("ovn-northd", "--version") != 0 || REAL_RUN("ovn-nbctl", "--version") != 0 ||
-        REAL_RUN("ovn-sbctl", "--version") != 0 || REAL_RUN("ovs-vsctl", "--version") != 0 ||
-        access(SCHEMAS "/ovn/ovn-nb.ovsschema", R_OK) != 0 ||
+    if (!getenv("KVMIG_REAL") || !real_servers_exist() || REAL_RUN("ovn-northd", "--version") != 0 ||
+        REAL_RUN("ovn-nbctl", "--version") != 0 || REAL_RUN("ovn-sbctl", "--version") != 0 ||
+        REAL_RUN("ovs-vsctl", "--version") != 0 || access(SCHEMAS "/ovn/ovn-nb.ovsschema", R_OK) != 0 ||
         access(SCHEMAS "/openvswitch/vswitch.ovsschema", R_OK) != 0)
         return SKIPPED;
     test_set_alarm();

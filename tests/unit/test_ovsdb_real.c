@@ -581,8 +581,8 @@ int main(void)
         REAL_TEST(without_most_servers_nothing_serves_until_they_are_back),
     };
 
-    if (!real_servers_exist()) {
-        fputs("ovsdb-server is not installed\n", stderr);
+    if (!getenv("KVMIG_REAL") || !real_servers_exist()) {
+        fputs("run by make check-real, where ovsdb-server is installed\n", stderr);
         return SKIPPED;
     }
     test_set_alarm();

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # kvmig port, and the example of a port, against a real OVN: northbound and southbound database and northd in a folder of
 # their own. Two chassis are played by a loop that claims what northd requests and answers the nb_cfg barrier, as
-# ovn-controller does. Skipped where OVN is not installed; needs no root and no network.
+# ovn-controller does. Run by make check-real, where OVN is installed; needs no root and no
+# network.
 set -u
+[ -n "${KVMIG_REAL:-}" ] || { echo "run by make check-real"; exit 77; }
 builddir=${top_builddir:-.}
 kvmig=${KVMIG:-$builddir/kvmig}
 # Not through libtool's script, which takes longer than the tool does.
