@@ -153,9 +153,10 @@ static void compare(struct kvmig__ovn_machine *m, struct kvmig__ovn_record *reco
         right && iface && record->ts_seen &&
         (!kvmig__str_eq(record->uuid_seen, iface->uuid) || !kvmig__str_eq(record->ts_seen, iface->installed_ts));
 
-    if (record->right && !right)
+    /* Once the guest has announced itself, its old chassis lets go of the port: that is no flap. */
+    if (record->right && !right && !m->activation_told)
         note_flap(m, record, missing, now_ms);
-    else if (record->right && another)
+    else if (record->right && another && !m->activation_told)
         note_flap(m, record, "its flows were installed anew", now_ms);
     if (record->right != right || another) {
         m->epoch++;

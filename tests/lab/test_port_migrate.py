@@ -146,6 +146,52 @@ def test_cancel_in_each_phase(lab, ovn, tool, make_ovn_vm, phase):
     ovn.assert_clean(vm.lsp, "a")
 
 
+def test_volume_cannot_be_created_on_the_target(lab, ovn, tool, make_ovn_vm):
+    """PreparingTarget fails, when the port is prepared already."""
+    vm = make_ovn_vm("p-novol", disks=["private:16M"], pin=True)
+    guest = Guest(lab, vm)
+    b = lab.host("b")
+    b.run(["mount", "-o", "remount,bind,ro", settings.PRIVATE])
+    try:
+        migration = tool.start(vm, "b", *followed(ovn, vm))
+        code, report = migration.finish()
+    finally:
+        b.run(["mount", "-o", "remount,bind,rw", settings.PRIVATE])
+    assert code == FAILED, migration.stderr
+    assert migration.phases()[-3:] == ["PreparingTarget", "RollingBack", "Failed"]
+    assert "extended" in timeline(report) and report["ports"][0]["state"] == "rolled-back"
+    guest.assert_rolled_back()
+
+
+def test_guest_moves_although_its_port_cannot_be_proven_to_have_followed(lab, ovn, tool, make_ovn_vm):
+    """Finalizing: northd stops; the port is written for the target, and the report says that nothing proves it yet."""
+    vm = pinned_vm(make_ovn_vm, "p-final")
+    guest = Guest(lab, vm)
+    vm.dirty(48, 40)
+    migration = tool.start(vm, "b", *followed(ovn, vm, "--bandwidth", "24", "--port-timeout", "4s"))
+    migration.wait_for(lambda e: e.get("port_state") == "verified", "a verified port")
+    with ovn.northd.paused():
+        vm.dirty(0, 0)
+        code, report = migration.finish()
+    assert code == SUCCESS, migration.stderr
+    assert "PORT_NOT_CONVERGED" in notices(report)
+    assert "northd" in json.dumps(report["ports"][0]["error"]) + json.dumps(report["notices"])
+    guest.assert_running("b")
+    ovn.assert_clean(vm.lsp, "b")
+
+
+def test_cancel_in_finalizing_is_too_late_for_the_port_too(lab, ovn, tool, make_ovn_vm):
+    vm = pinned_vm(make_ovn_vm, "p-toolate")
+    guest = Guest(lab, vm)
+    migration = tool.start(vm, "b", *followed(ovn, vm))
+    migration.wait_phase("Finalizing")
+    migration.cancel()
+    code, report = migration.finish()
+    assert code == SUCCESS, migration.stderr
+    assert report["ports"][0]["state"] == "converged"
+    guest.assert_running("b")
+
+
 def fails(lab, ovn, tool, make_ovn_vm, name, when, fault, *extra):
     """A migration that never converges by itself, and the fault at a moment of it; the guest must stay where it is."""
     vm = pinned_vm(make_ovn_vm, name)
