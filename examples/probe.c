@@ -7,9 +7,9 @@
 
 int main(int argc, char **argv)
 {
-    struct kvmig_probe_target target = { .size = sizeof(target), .kind = KVMIG_PROBE_TCP_CONNECT };
+    struct kvmig_probe_target target = KVMIG_PROBE_TARGET_INIT;
     const struct kvmig_probe_target *targets[] = { &target };
-    struct kvmig_probe_result result = { .size = sizeof(result) };
+    struct kvmig_probe_result result = KVMIG_PROBE_RESULT_INIT;
     struct kvmig_probe_opts opts = KVMIG_PROBE_OPTS_INIT;
     struct kvmig_context *context = NULL;
     struct kvmig_probe *probe = NULL;
@@ -17,6 +17,7 @@ int main(int argc, char **argv)
 
     if (argc != 4)
         return fputs("usage: probe HOST PORT SECONDS\n", stderr), 2;
+    target.kind = KVMIG_PROBE_TCP_CONNECT;
     target.host = argv[1];
     target.port = (uint32_t)strtoul(argv[2], NULL, 10);
     opts.targets = targets;

@@ -34,11 +34,8 @@ struct operation {
 struct port_run {
     const struct settings *settings;
     const struct operation *asked; /* what the user wants */
-    const struct operation *operation; /* what runs now: maybe a step before it, or in the end a roll-back */
-    const struct port_spec *spec;
+    const struct operation *operation; /* what runs now: in the end maybe a roll-back */
     struct kvmig_port *port;
-    const char *source, *target; /* of the preparation */
-    struct json_object *facts; /* of the port, if source and target point into it; owned */
     struct output *output;
     struct kvmig_event *end; /* the event that ended it */
     int32_t state; /* of the event before */
@@ -53,7 +50,7 @@ static int32_t begin_show(const struct port_run *run)
 
 static int32_t begin_prepare(const struct port_run *run)
 {
-    return kvmig_port_prepare(run->port, run->source, run->target);
+    return kvmig_port_prepare(run->port, run->settings->source, run->settings->target);
 }
 
 static int32_t begin_verify(const struct port_run *run)
@@ -79,8 +76,7 @@ static int32_t begin_gc(const struct port_run *run)
 static const struct operation show = { "show", TAKES_OWNER, 0, KVMIG_PORT_IDLE, begin_show };
 static const struct operation prepare = { "prepare", TAKES_PAIR | TAKES_OWNER, TAKES_PAIR, KVMIG_PORT_PREPARED,
                                           begin_prepare };
-static const struct operation verify = { "verify", TAKES_PAIR | TAKES_OWNER, TAKES_OWNER, KVMIG_PORT_VERIFIED,
-                                         begin_verify };
+static const struct operation verify = { "verify", TAKES_OWNER, TAKES_OWNER, KVMIG_PORT_VERIFIED, begin_verify };
 static const struct operation converge = { "converge", TAKES_WINNER | TAKES_OWNER, TAKES_WINNER | TAKES_OWNER,
                                            KVMIG_PORT_CONVERGED, begin_converge };
 static const struct operation rollback = { "rollback", TAKES_OWNER, TAKES_OWNER, KVMIG_PORT_ROLLED_BACK,
@@ -271,84 +267,6 @@ static struct json_object *port_facts(const struct port_run *run)
     return json_parse_owned(text);
 }
 
-static int do_step(struct port_run *run, struct kvmig_context *context, const struct operation *operation)
-{
-    int code = begin(run, operation);
-
-    return code == 0 ? wait_for_end(run, context) : code;
-}
-
-/* What the logical port says that its owner asked for: preparing it anew must not change it. */
-static int32_t strategy_of(struct json_object *lsp)
-{
-    const char *text = json_text(lsp, "activation_strategy");
-
-    if (!text)
-        return KVMIG_PORT_STRATEGY_NONE;
-    for (int32_t strategy = KVMIG_PORT_STRATEGY_RARP; strategy <= KVMIG_PORT_STRATEGY_NA; strategy++)
-        if (strcmp(kvmig_port_strategy_name(strategy), text) == 0)
-            return strategy;
-    return KVMIG_PORT_STRATEGY_AUTO; /* several */
-}
-
-/* How the owner has prepared it, as the database says; given options go first. */
-static int find_preparation(struct port_run *run, int32_t *out_strategy)
-{
-    struct json_object *lsps;
-
-    run->facts = port_facts(run);
-    lsps = json_member(run->facts, "lsps");
-    for (size_t i = 0; i < json_list_length(lsps); i++) {
-        struct json_object *lsp = json_list_at(lsps, i), *prepared = json_member(lsp, "prepared");
-        const char *owner = json_text(lsp, "owner");
-
-        if (!owner || strcmp(owner, run->settings->owner) != 0)
-            continue;
-        *out_strategy = strategy_of(lsp);
-        if (!run->source) {
-            run->source = json_text(prepared, "source");
-            run->target = json_text(prepared, "target");
-        }
-        if (run->source && run->target)
-            return 0;
-    }
-    if (json_list_length(lsps) == 0) {
-        complain("port %s: there is no %s", run->asked->name, kvmig_port_name(run->port));
-        return EXIT_NOT_FOUND;
-    }
-    complain("port %s: %s is not prepared by owner \"%s\": there is nothing to verify", run->asked->name,
-             kvmig_port_name(run->port), run->settings->owner);
-    return EXIT_BLOCKED;
-}
-
-/* A new handle knows nothing of the preparation. Asked for the same one again, it only looks whether that stands. */
-static int adopt_preparation(struct port_run *run, struct kvmig_context *context)
-{
-    struct settings settings = *run->settings;
-    int code = do_step(run, context, &show);
-
-    if (code != 0 || kvmig_event_error(run->end))
-        return code;
-    code = find_preparation(run, &settings.strategy);
-    if (code != 0)
-        return code;
-    kvmig_port_unref(run->port);
-    run->port = NULL;
-    code = port_open(context, run->spec, &settings, (struct kvmig_event_callback){ on_event, run, NULL }, &run->port);
-    return code == 0 ? do_step(run, context, &prepare) : code;
-}
-
-static int carry_out(struct port_run *run, struct kvmig_context *context)
-{
-    if (run->asked == &verify) {
-        int code = adopt_preparation(run, context);
-
-        if (code != 0 || kvmig_event_port_state(run->end) != KVMIG_PORT_PREPARED)
-            return code;
-    }
-    return do_step(run, context, run->asked);
-}
-
 /* ---- the end ---- */
 
 static void say_end(const struct port_run *run)
@@ -358,7 +276,7 @@ static void say_end(const struct port_run *run)
     switch (kvmig_event_port_state(run->end)) {
     case KVMIG_PORT_PREPARED:
         printf("Prepared: %s belongs to %s and %s.%s\nIts owner token, for verify, converge and rollback: --owner %s\n",
-               name, run->source, run->target,
+               name, run->settings->source, run->settings->target,
                run->settings->strategy == KVMIG_PORT_STRATEGY_NONE
                    ? ""
                    : " The target is silent until its guest announces itself.",
@@ -436,7 +354,7 @@ static int tell_end(const struct port_run *run)
     return code;
 }
 
-static int run_operation(struct port_run *run)
+static int run_operation(struct port_run *run, const struct port_spec *spec)
 {
     struct kvmig_event_callback callback = { on_event, run, NULL };
     struct kvmig_context *context = NULL;
@@ -444,10 +362,12 @@ static int run_operation(struct port_run *run)
 
     if (kvmig_context_new(NULL, &context) < 0)
         return complain_error("cannot start", NULL);
-    code = port_open(context, run->spec, run->settings, callback, &run->port);
+    code = port_open(context, spec, run->settings, callback, &run->port);
     if (code == 0) {
         signals_catch(context);
-        code = carry_out(run, context);
+        code = begin(run, run->asked);
+        if (code == 0)
+            code = wait_for_end(run, context);
         signals_release();
     }
     if (code == 0)
@@ -460,18 +380,15 @@ static int run_operation(struct port_run *run)
 static int run(const struct settings *settings)
 {
     struct port_spec spec;
-    struct port_run port_run = {
-        .settings = settings, .spec = &spec, .source = settings->source, .target = settings->target
-    };
+    struct port_run port_run = { .settings = settings };
     int code;
 
     port_run.asked = find_operation(settings->operation);
     if (!port_run.asked || !check_options(port_run.asked, settings) || !read_port(settings, &spec))
         return usage_hint(&port_command);
     port_run.output = output_new(settings->json);
-    code = run_operation(&port_run);
+    code = run_operation(&port_run, &spec);
     kvmig_event_unref(port_run.end);
-    json_object_put(port_run.facts);
     output_free(port_run.output);
     return code;
 }
@@ -497,7 +414,7 @@ static const struct option_def options[] = {
       .kind = OPTION_TEXT,
       .offset = AT(target),
       .metavar = "CHASSIS",
-      .help = "prepare: likewise, where it goes. verify takes both too; by default it reads them from the database" },
+      .help = "prepare: likewise, where it goes" },
     { .name = "winner",
       .kind = OPTION_TEXT,
       .offset = AT(winner),

@@ -65,7 +65,7 @@ static size_t print_results(struct kvmig_probe *probe, const struct settings *se
     size_t silent = 0;
 
     for (size_t i = 0; i < kvmig_probe_count(probe); i++) {
-        struct kvmig_probe_result result = { .size = sizeof(result) };
+        struct kvmig_probe_result result = KVMIG_PROBE_RESULT_INIT;
 
         if (kvmig_probe_get_result(probe, i, &result) < 0) {
             complain_error(settings->probes.v[i], NULL);

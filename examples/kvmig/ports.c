@@ -165,7 +165,7 @@ static struct kvmig_port_ovs *chassis_entry(struct chassis_list *list, const cha
         if (strcmp(list->items[i].chassis, chassis) == 0)
             return &list->items[i];
     item = &list->items[list->n];
-    item->size = sizeof(*item);
+    kvmig_port_ovs_init(item, sizeof(*item));
     item->chassis = chassis;
     list->pointers[list->n++] = item;
     return item;

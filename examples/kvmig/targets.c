@@ -84,7 +84,7 @@ static const char *read_target(const char *word, const struct settings *settings
         abort();
     strcpy(text, word);
     out->text = text;
-    out->opts.size = sizeof(out->opts);
+    kvmig_probe_target_init(&out->opts, sizeof(out->opts));
     out->opts.interval_ms = (uint32_t)settings->interval_ms;
     out->opts.timeout_ms = (uint32_t)settings->try_timeout_ms;
     if (strncmp(text, "tcp:", 4) == 0) {

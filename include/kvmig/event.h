@@ -27,8 +27,8 @@ enum kvmig_event_type {
     KVMIG_EVENT_NOTICE = 13, /**< kvmig_event_finding(): a dropped feature, a remark */
     KVMIG_EVENT_CANCEL = 14, /**< what became of a cancel: kvmig_event_cancel_result() */
     KVMIG_EVENT_MODE = 15, /**< the mode changed: kvmig_event_mode() */
-    KVMIG_EVENT_PORT =
-        16, /**< kvmig_event_port() is in kvmig_event_port_state(), or an operation on it failed: kvmig_event_error() */
+    /** kvmig_event_port() is in kvmig_event_port_state(), or an operation on it failed: kvmig_event_error(). */
+    KVMIG_EVENT_PORT = 16,
     KVMIG_EVENT_END = 20, /**< the one terminal event of a session; always the last */
 };
 

@@ -30,8 +30,8 @@ enum kvmig_interface_reason {
     KVMIG_INTERFACE_REASON_TERMINATING = 2, /**< live or initialising: its workload is being ended, but has not ended */
     KVMIG_INTERFACE_REASON_PENDING = 3, /**< initialising: its workload here has not begun to run */
     KVMIG_INTERFACE_REASON_UNPLACED = 4, /**< initialising: its workload has no node yet; it may be this one */
-    KVMIG_INTERFACE_REASON_NO_OFPORT =
-        5, /**< initialising: its workload runs here, but Open vSwitch has no port for it */
+    /** Initialising: its workload runs here, but Open vSwitch has no port for it. */
+    KVMIG_INTERFACE_REASON_NO_OFPORT = 5,
     KVMIG_INTERFACE_REASON_NOT_INSTALLED = 6, /**< initialising: its workload runs here, but OVN has not installed it */
     KVMIG_INTERFACE_REASON_SETTLING = 7, /**< initialising: installed too short a time ago to be relied on */
     KVMIG_INTERFACE_REASON_OPERATION = 8, /**< initialising: an operation on its port is under way */
@@ -39,20 +39,20 @@ enum kvmig_interface_reason {
     KVMIG_INTERFACE_REASON_FINISHED = 10, /**< orphan: only workloads that have ended had it here */
     KVMIG_INTERFACE_REASON_ELSEWHERE = 11, /**< orphan: its workload is on another node */
     KVMIG_INTERFACE_REASON_NO_WORKLOAD = 12, /**< orphan: no workload has its identity */
-    KVMIG_INTERFACE_REASON_DISPLAY_NAME =
-        13, /**< orphan: the same name is only another VM's display name, which is no identity */
+    /** Orphan: the same name is only another VM's display name, which is no identity. */
+    KVMIG_INTERFACE_REASON_DISPLAY_NAME = 13,
     KVMIG_INTERFACE_REASON_NO_INVENTORY = 14, /**< unknown: the workloads were not read completely */
     KVMIG_INTERFACE_REASON_NO_ID = 15, /**< unknown: the interface does not say whose it is */
     KVMIG_INTERFACE_REASON_DUPLICATE = 16, /**< unknown: another interface of this node has the same iface-id */
-    KVMIG_INTERFACE_REASON_UNRESOLVED =
-        17, /**< unknown: a workload here may be its user, but its full name is not known */
+    /** Unknown: a workload here may be its user, but its full name is not known. */
+    KVMIG_INTERFACE_REASON_UNRESOLVED = 17,
     KVMIG_INTERFACE_REASON_POD_NAME = 18, /**< unknown: it names a launcher pod that exists, in place of a VM */
     KVMIG_INTERFACE_REASON_PHASE_UNKNOWN = 19, /**< unknown: nobody knows whether its workload here still runs */
 };
 
 /** One row of the table Interface of a node's Open vSwitch. Strings may be NULL. Append-only. Since: 0.1.0 */
 struct kvmig_interface {
-    size_t size; /**< sizeof(struct kvmig_interface) */
+    size_t size; /**< set by KVMIG_INTERFACE_INIT */
     const char *uuid; /**< of the row; required */
     const char *name; /**< "vnet3" */
     const char *iface_id; /**< external_ids:iface-id, the logical port; NULL = it has none */
@@ -79,6 +79,16 @@ struct kvmig_interface {
     uint32_t reserved; /**< must be 0 */
 };
 
+/** Begins a struct kvmig_interface: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_INTERFACE_INIT KVMIG_OPTS_INIT(kvmig_interface)
+
+/**
+ * The same at run time, for languages that cannot use the macro: zeroes size bytes at interface and sets its member
+ * size to size, which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL
+ * (interface is NULL, or size has no room for the member size). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_interface_init(struct kvmig_interface *interface, size_t size);
+
 /** What can use an interface. Append-only. Since: 0.1.0 */
 enum kvmig_workload_kind {
     KVMIG_WORKLOAD_LAUNCHER = 0, /**< a KubeVirt pod that runs a VM; known by vmi_id and domain */
@@ -97,11 +107,11 @@ enum kvmig_workload_phase {
 
 /** One pod or domain. Strings may be NULL. Append-only. Since: 0.1.0 */
 struct kvmig_workload {
-    size_t size; /**< sizeof(struct kvmig_workload) */
+    size_t size; /**< set by KVMIG_WORKLOAD_INIT */
     const char *pod_namespace; /**< its namespace; NULL for a domain */
     const char *name; /**< of the pod or domain; required but for a launcher */
-    const char
-        *vmi_id; /**< launcher: label vmi.kubevirt.io/id, which is shortened and hashed for names over 63 characters */
+    /** Launcher: label vmi.kubevirt.io/id, which is shortened and hashed for names over 63 characters. */
+    const char *vmi_id;
     const char *domain; /**< launcher: annotation kubevirt.io/domain, the full name of the VMI */
     const char *display_name; /**< launcher: label vm.kubevirt.io/name; shown, and never taken for an identity */
     const char *node; /**< where it is, written as the classifier's node; NULL = not placed yet */
@@ -110,6 +120,12 @@ struct kvmig_workload {
     int32_t terminating; /**< 1 if its end was asked for (deletionTimestamp); it counts until its phase says the end */
     uint32_t reserved; /**< must be 0 */
 };
+
+/** Begins a struct kvmig_workload: zero, but for its size. Since: 0.1.0 */
+#define KVMIG_WORKLOAD_INIT KVMIG_OPTS_INIT(kvmig_workload)
+
+/** As kvmig_interface_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_workload_init(struct kvmig_workload *workload, size_t size);
 
 /* ---- reading ---- */
 
@@ -129,11 +145,7 @@ struct kvmig_interfaces_opts {
 /** Begins a struct kvmig_interfaces_opts: zero, but for its size. Since: 0.1.0 */
 #define KVMIG_INTERFACES_OPTS_INIT KVMIG_OPTS_INIT(kvmig_interfaces_opts)
 
-/**
- * The same at run time, for languages that cannot use the macro: zeroes size bytes at opts and sets opts->size to size,
- * which is what the caller takes the size of the struct to be. Returns 0. Threads: any. Errors: -EINVAL (opts is NULL,
- * or size has no room for the member size). Since: 0.1.0
- */
+/** As kvmig_interface_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_interfaces_opts_init(struct kvmig_interfaces_opts *opts, size_t size);
 
 /** Where the interfaces go. Since: 0.1.0 */
@@ -180,7 +192,7 @@ struct kvmig_interface_classifier_opts {
 /** Begins a struct kvmig_interface_classifier_opts: zero, but for its size. Since: 0.1.0 */
 #define KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT KVMIG_OPTS_INIT(kvmig_interface_classifier_opts)
 
-/** As kvmig_interfaces_opts_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
+/** As kvmig_interface_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_interface_classifier_opts_init(struct kvmig_interface_classifier_opts *opts, size_t size);
 
 /** What is remembered of one node's interfaces from pass to pass: an opaque handle with one owner. Since: 0.1.0 */
@@ -212,8 +224,8 @@ struct kvmig_interface_pass {
     const struct kvmig_workload *const *workloads;
     size_t n_workloads; /**< entries in workloads */
     const char *inventory_error; /**< why workloads is not complete; NULL = it is */
-    const char *const
-        *operations; /**< iface-ids whose port is being prepared, verified, converged or rolled back on this node */
+    /** Iface-ids whose port is being prepared, verified, converged or rolled back on this node. */
+    const char *const *operations;
     size_t n_operations; /**< entries in operations */
     int64_t now_ms; /**< the caller's clock, which never goes back; 0 = CLOCK_MONOTONIC */
     int64_t wall_ms; /**< milliseconds since 1970, to compare ovn_installed_ts_ms with; 0 = CLOCK_REALTIME */
@@ -222,7 +234,7 @@ struct kvmig_interface_pass {
 /** Begins a struct kvmig_interface_pass: zero, but for its size. Since: 0.1.0 */
 #define KVMIG_INTERFACE_PASS_INIT KVMIG_OPTS_INIT(kvmig_interface_pass)
 
-/** As kvmig_interfaces_opts_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
+/** As kvmig_interface_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_interface_pass_init(struct kvmig_interface_pass *pass, size_t size);
 
 /** What one interface was judged to be. Append-only; read no further than size says. Since: 0.1.0 */

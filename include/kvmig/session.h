@@ -63,21 +63,25 @@ KVMIG_API struct kvmig_session *kvmig_session_ref(struct kvmig_session *session)
 KVMIG_API void kvmig_session_unref(struct kvmig_session *session);
 
 /**
- * Gives the session a port that has to follow the guest; any number of them. The session keeps it to its end, and nobody else
- * may ask anything of it meanwhile (-EBUSY). It is prepared as soon as source and target are known, and again before the target is
- * prepared; the migrate call does not begin before the port is proven ready, as far as that can be proven before the hypervisor
- * plugs the interface, and is aborted if the proof does not come while it runs; in the end the port converges to the host where the
- * guest is proven to be. If that is not proven (Indeterminate), the port is left prepared for both, and a notice says so. Host
- * names are those of the plan (see kvmig_port_ovs.host). The port's events also go to the session's callback.
- * Threads: any. Errors: -EINVAL (NULL, or of another context), -KVMIG_EPHASE (started), -EBUSY (another session has it).
- * Since: 0.1.0
+ * Gives the session a port that has to follow the guest; any number of them. The session keeps it to its end, and
+ * nobody else may ask anything of it meanwhile (-EBUSY). It is prepared as soon as source and target are known, and
+ * again before the target is prepared; the migrate call does not begin before the port is proven ready, as far as that
+ * can be proven before the hypervisor plugs the interface, and is aborted if the proof does not come while it runs; in
+ * the end the port converges to the host where the guest is proven to be. If that is not proven (Indeterminate), the
+ * port is left prepared for both (notice PORT_LEFT_PREPARED). A guest that moved has moved, whatever its port does:
+ * the session succeeds, and the notice PORT_NOT_CONVERGED or PORT_SUPERSEDED says that the port did not follow;
+ * PORT_NOT_ROLLED_BACK likewise. Host names are those of the plan (see kvmig_port_ovs.host). The port's events also go
+ * to the session's callback. Threads: any.
+ * Errors: -EINVAL (NULL, or of another context), -KVMIG_EPHASE (started), -EBUSY (a session has it). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_session_add_port(struct kvmig_session *session, struct kvmig_port *port);
 
 /**
- * Gives the session a probe that watches the guest's service; any number of them. It is started before Running, unless it runs
- * already, and stopped after Finalizing, which waits for the service to answer again (service_timeout_ms). The figures are in the
- * report, on the same time axis as the phases. Threads: any. Errors: as kvmig_session_add_port(). Since: 0.1.0
+ * Gives the session a probe that watches the guest's service; any number of them. One probe serves one session. It is
+ * started before Running, unless it runs already, and stopped after Finalizing, which waits for the service to answer
+ * again (service_timeout_ms). The figures are in the report, on the same time axis as the phases. Threads: any.
+ * Errors: -EINVAL (NULL, or of another context), -KVMIG_EPHASE (the session was started, or the probe has run and
+ * ended), -EBUSY (a session has it). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_session_add_probe(struct kvmig_session *session, struct kvmig_probe *probe);
 
@@ -115,8 +119,9 @@ KVMIG_API int32_t kvmig_session_mode(struct kvmig_session *session);
 KVMIG_API const char *kvmig_session_id(struct kvmig_session *session);
 
 /**
- * The report so far, as JSON; complete with the terminal event: outcome, durations per phase, pause (as
- * the source measured it, and in total), bytes, rounds, what was created and undone, each port's timeline, what the probes saw, plan and outcome.
+ * The report so far, as JSON; complete with the terminal event: outcome, durations per phase, pause (as the source
+ * measured it, and in total), bytes, rounds, what was created and undone, each port's timeline, what the probes saw,
+ * plan and outcome.
  * *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */

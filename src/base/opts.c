@@ -33,7 +33,7 @@ int32_t kvmig__opts_copy(void *dst, size_t known_size, const void *src, const ch
     if (src_size < sizeof(src_size)) {
         evidence = kvmig__asprintf("size = %zu", src_size);
         rc = kvmig__fail(kvmig__error_new(EINVAL, where, evidence,
-                                          "Initialise the struct with its KVMIG_..._OPTS_INIT macro, which sets .size.",
+                                          "Initialise the struct with its KVMIG_..._INIT macro, which sets .size.",
                                           "The size member of the options is not set."));
         free(evidence);
         return rc;

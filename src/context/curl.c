@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 struct kvmig__transfer {
     struct kvmig__curl *curl;
@@ -49,19 +50,28 @@ static void init_global(void)
     global_ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
 }
 
-bool kvmig__curl_init(void)
+static bool set_up(void)
 {
     pthread_once(&global_once, init_global);
     return global_ready;
 }
 
+/* A program that the application starts must not inherit a connection that may write to a database. */
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)data;
+    (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 CURL *kvmig__curl_easy(void)
 {
-    CURL *easy = kvmig__curl_init() ? curl_easy_init() : NULL;
+    CURL *easy = set_up() ? curl_easy_init() : NULL;
 
     if (!easy)
         return NULL;
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -177,7 +187,7 @@ static struct kvmig__curl *curl_of(struct kvmig_context *context)
 
     if (curl)
         return curl;
-    multi = kvmig__curl_init() ? curl_multi_init() : NULL;
+    multi = set_up() ? curl_multi_init() : NULL;
     if (!multi)
         return NULL;
     if (!(curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_THREADSAFE))

@@ -15,9 +15,6 @@
 
 struct kvmig__transfer; /* one easy handle in the multi handle */
 
-/* Sets libcurl up for the process, once; false if that fails. Libraries beneath it keep data of the thread that does it, so whoever
- * uses libcurl on a thread of the library calls this before, on the caller's. Any thread, with or without the lock. */
-bool kvmig__curl_init(void);
 /* A fresh easy handle with the library's manners: no signals, no proxy from the environment, no redirects, quiet. NULL if
  * libcurl cannot be set up. */
 CURL *kvmig__curl_easy(void);

@@ -34,6 +34,16 @@ struct pass {
     size_t n_interfaces;
 };
 
+int32_t kvmig_interface_init(struct kvmig_interface *interface, size_t size)
+{
+    return kvmig__opts_init(interface, size, "kvmig_interface_init");
+}
+
+int32_t kvmig_workload_init(struct kvmig_workload *workload, size_t size)
+{
+    return kvmig__opts_init(workload, size, "kvmig_workload_init");
+}
+
 int32_t kvmig_interface_classifier_opts_init(struct kvmig_interface_classifier_opts *opts, size_t size)
 {
     return kvmig__opts_init(opts, size, "kvmig_interface_classifier_opts_init");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The databases of one OVN port: which rows of which are watched. NB says which logical ports there are, so what SB and the chassis'
- * own databases are asked for follows NB; never a whole table but for those that have a row per chassis or bridge. Reads nothing
- * out of the rows but names. Needs the context lock. Belongs to the backend (ovn_port.c).
+ * The databases of one OVN port: which rows of which are watched. NB says which logical ports there are, so what SB and
+ * the chassis' own databases are asked for follows NB; never a whole table but for those that have a row per chassis or
+ * bridge. Reads nothing out of the rows but names. Needs the context lock. Belongs to the backend (ovn_port.c).
  */
 #include "port/ovn_port.h"
 
 #include <stdlib.h>
 
-static const char *const lsp_columns[] = { "name", "options", "external_ids", "up", "addresses", NULL };
+static const char *const lsp_columns[] = { "name", "options", "external_ids", "addresses", NULL };
 static const char *const nb_global_columns[] = { "nb_cfg", "options", NULL };
 static const char *const binding_columns[] = {
     "logical_port", "chassis", "additional_chassis", "requested_chassis", "requested_additional_chassis", "up",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is wrong with the logical ports of one handle, as findings: whatever an operation would refuse or trip over, told before it is
- * asked for. Looks at facts only, and decides nothing. Pure; any thread.
+ * What is wrong with the logical ports of one handle, as findings: whatever an operation would refuse or trip over,
+ * told before it is asked for. Looks at facts only, and decides nothing. Pure; any thread.
  */
 #include "port/ovn_port.h"
 
@@ -65,7 +65,19 @@ static bool is_astray(const struct kvmig__ovn_facts *facts, const struct kvmig__
     return pinned && !kvmig__str_eq(pinned->name, lsp->chassis);
 }
 
-static void find_in_port(const struct kvmig__ovn_facts *facts, const char *owner, const struct saying *saying)
+/* Its owner has noted that it wants none. */
+static bool is_open_on_purpose(const struct kvmig__ovn_lsp *lsp)
+{
+    struct kvmig__ovn_previous previous;
+    bool open;
+
+    kvmig__ovn_previous_read(lsp->previous, &previous);
+    open = lsp->owner && kvmig__str_eq(previous.activation, "none");
+    kvmig__ovn_previous_clear(&previous);
+    return open;
+}
+
+static void find_in_port(const struct kvmig__ovn_facts *facts, const struct saying *saying)
 {
     const struct kvmig__ovn_lsp *lsp = saying->lsp;
     struct kvmig__strlist names = { 0 };
@@ -76,7 +88,7 @@ static void find_in_port(const struct kvmig__ovn_facts *facts, const char *owner
         say(saying, "STALE_LSP_OPTIONS", KVMIG_SEVERITY_WARN,
             "If no migration of the VM runs, kvmig_port_gc() leaves the port to the chassis where it runs.",
             "a pair of chassis or an activation strategy is left over, and no owner is written beside it");
-    if (names.n > 1 && !lsp->activation_strategy && !kvmig__str_eq(lsp->owner, owner))
+    if (names.n > 1 && !lsp->activation_strategy && !is_open_on_purpose(lsp))
         say(saying, "ACTIVATION_STRATEGY_MISSING", KVMIG_SEVERITY_WARN, NULL,
             "the port has two chassis and no activation strategy: both may answer, and traffic be duplicated");
     if (is_astray(facts, lsp, &names))
@@ -105,8 +117,7 @@ static void find_duplicate(const struct kvmig__ovn_iface *iface, const char *sid
     free(object);
 }
 
-void kvmig__ovn_find(const struct kvmig__ovn_facts *facts, const char *name, const char *owner,
-                     struct kvmig_findings *findings)
+void kvmig__ovn_find(const struct kvmig__ovn_facts *facts, const char *name, struct kvmig_findings *findings)
 {
     char *object = object_of(name);
 
@@ -120,7 +131,7 @@ void kvmig__ovn_find(const struct kvmig__ovn_facts *facts, const char *name, con
     for (size_t i = 0; i < facts->lsps.n; i++) {
         const struct saying saying = { findings, &facts->lsps.v[i] };
 
-        find_in_port(facts, owner, &saying);
+        find_in_port(facts, &saying);
         find_duplicate(&facts->lsps.v[i].at_source, "source", &saying);
         find_duplicate(&facts->lsps.v[i].at_target, "target", &saying);
     }

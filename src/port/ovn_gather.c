@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From rows to facts: what NB, SB and the chassis' own databases say of the logical ports of one handle, in the machine's words.
- * Judges nothing but whether a database is current, and whether it is that of the chassis it was given for. Needs the context lock (rows
- * belong to the monitors); facts are copies, and the caller's.
+ * From rows to facts: what NB, SB and the chassis' own databases say of the logical ports of one handle, in the
+ * machine's words. Judges nothing but whether a database is current, and whether it is that of the chassis it was given
+ * for. Needs the context lock (rows belong to the monitors); facts are copies, and the caller's.
  */
 #include "port/ovn_port.h"
 
@@ -78,7 +78,8 @@ static void gather_chassis(const struct kvmig__ovn_databases *databases, struct 
     }
 }
 
-/* The name of a referenced chassis. A row that is not there (yet) is told by its UUID, which is no chassis that anybody asks for. */
+/* The name of a referenced chassis. A row that is not there (yet) is told by its UUID, which is no chassis that anybody
+ * asks for. */
 static char *referenced_name(const struct kvmig__ovn_databases *databases, const char *uuid)
 {
     const struct kvmig__ovsdb_row *row =
@@ -149,6 +150,16 @@ void kvmig__ovn_iface_clear(struct kvmig__ovn_iface *iface)
     *iface = (struct kvmig__ovn_iface){ 0 };
 }
 
+static bool has_address(const struct kvmig__ovsdb_row *row)
+{
+    const struct kvmig__ovsdb_value *addresses = kvmig__ovsdb_column(row, "addresses");
+
+    for (size_t i = 0; addresses && i < addresses->keys.n; i++)
+        if (kvmig__ovn_is_address(addresses->keys.v[i]))
+            return true;
+    return false;
+}
+
 static void gather_lsp(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_local *source,
                        const struct kvmig__ovn_local *target, const struct kvmig__ovsdb_row *row,
                        struct kvmig__ovn_lsp *lsp)
@@ -159,6 +170,7 @@ static void gather_lsp(const struct kvmig__ovn_databases *databases, const struc
     lsp->activation_strategy = kvmig__strdup(kvmig__ovsdb_key(row, "options", "activation-strategy"));
     lsp->owner = kvmig__strdup(kvmig__ovsdb_key(row, "external_ids", "kvmig-owner"));
     lsp->previous = kvmig__strdup(kvmig__ovsdb_key(row, "external_ids", "kvmig-previous"));
+    lsp->has_address = has_address(row);
     if (databases->sb.rows)
         gather_binding(databases, lsp);
     if (source)
@@ -182,8 +194,8 @@ static const struct kvmig__ovn_local *local_of(const struct kvmig__ovn_databases
     return NULL;
 }
 
-/* NULL if the database is that of the chassis it was given for; else what it says it is, owned. Looking at the interfaces of
- * another chassis would prove the wrong thing. */
+/* NULL if the database is that of the chassis it was given for; else what it says it is, owned. Looking at the
+ * interfaces of another chassis would prove the wrong thing. */
 static char *other_chassis(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_local *local)
 {
     const struct kvmig__ovsdb_row *row = first_row(&local->ovs, KVMIG__OVS_OPEN);
@@ -263,6 +275,31 @@ static char *northd_version(const struct kvmig__ovn_databases *databases)
     return text && *text ? kvmig__strndup(text, strcspn(text, "-")) : NULL;
 }
 
+/* One VM has a handful of cards. A key that fits a whole network is a mistake, which must neither pin all of its ports nor
+ * hold the loop up. */
+static void refuse_too_many(const struct kvmig__ovn_databases *databases, struct kvmig__ovn_facts *facts)
+{
+    const size_t n = kvmig__ovsdb_row_count(databases->nb.rows, KVMIG__NB_LSP);
+
+    if (n <= KVMIG__OVN_MAX_LSPS)
+        return;
+    facts->nb.current = false;
+    free(facts->nb.trouble);
+    facts->nb.trouble = kvmig__asprintf("%zu logical ports have this key and value, and one handle moves %d at most: "
+                                        "choose a key that only the ports of one VM have",
+                                        n, KVMIG__OVN_MAX_LSPS);
+}
+
+static void gather_lsps(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_local *source,
+                        const struct kvmig__ovn_local *target, struct kvmig__ovn_facts *facts)
+{
+    const size_t n = kvmig__ovsdb_row_count(databases->nb.rows, KVMIG__NB_LSP);
+
+    for (size_t i = 0; i < n && n <= KVMIG__OVN_MAX_LSPS; i++)
+        gather_lsp(databases, source, target, kvmig__ovsdb_row(databases->nb.rows, KVMIG__NB_LSP, i),
+                   KVMIG__PUSH(&facts->lsps));
+}
+
 void kvmig__ovn_gather(const struct kvmig__ovn_databases *databases, const char *source, const char *target,
                        struct kvmig__ovn_facts *facts)
 {
@@ -274,6 +311,7 @@ void kvmig__ovn_gather(const struct kvmig__ovn_databases *databases, const char 
         facts->nb.current = false;
         facts->nb.trouble = kvmig__strdup("the answer to a transaction was lost; the database is being read again");
     }
+    refuse_too_many(databases, facts);
     gather_source(&databases->sb, &facts->sb);
     if (at_source)
         kvmig__ovn_gather_local(databases, at_source, &facts->ovs_source);
@@ -283,9 +321,7 @@ void kvmig__ovn_gather(const struct kvmig__ovn_databases *databases, const char 
         gather_chassis(databases, facts);
         facts->has_additional = kvmig__ovsdb_has_column(databases->sb.db, "Port_Binding", "additional_chassis");
     }
-    for (size_t i = 0; i < kvmig__ovsdb_row_count(databases->nb.rows, KVMIG__NB_LSP); i++)
-        gather_lsp(databases, at_source, at_target, kvmig__ovsdb_row(databases->nb.rows, KVMIG__NB_LSP, i),
-                   KVMIG__PUSH(&facts->lsps));
+    gather_lsps(databases, at_source, at_target, facts);
     facts->ovn_version = northd_version(databases);
     facts->barrier_off =
         global && kvmig__str_eq(kvmig__ovsdb_key(global, "options", "enable_chassis_nb_cfg_update"), "false");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the databases say of an OVN port, as JSON. Rows that are not those of a live connection are shown as they were seen last, and
- * "databases" says so. Needs the context lock; adds to the caller's object.
+ * What the databases say of an OVN port, as JSON. Rows that are not those of a live connection are shown as they were
+ * seen last, and "databases" says so. Needs the context lock; adds to the caller's object.
  */
 #include "port/ovn_port.h"
 

@@ -327,12 +327,8 @@ void kvmig__ovn_orders_clear(struct kvmig__ovn_orders *orders)
 
 static void free_records(struct kvmig__ovn_machine *m)
 {
-    for (size_t i = 0; i < m->records.n; i++) {
-        free(m->records.v[i].uuid);
-        free(m->records.v[i].name);
-        free(m->records.v[i].uuid_seen);
-        free(m->records.v[i].ts_seen);
-    }
+    for (size_t i = 0; i < m->records.n; i++)
+        kvmig__ovn_record_clear(&m->records.v[i]);
     free(m->records.v);
 }
 

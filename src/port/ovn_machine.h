@@ -134,6 +134,7 @@ struct kvmig_error *kvmig__ovn_late_error(const struct kvmig__ovn_machine *m); /
 struct kvmig_error *kvmig__ovn_undo_error(const struct kvmig__ovn_machine *m, const struct kvmig_error *second);
 
 /* ---- ovn_watch.c: what changed from step to step ---- */
+void kvmig__ovn_record_clear(struct kvmig__ovn_record *record);
 struct kvmig__ovn_record *kvmig__ovn_record_of(struct kvmig__ovn_machine *m,
                                                const struct kvmig__ovn_lsp *lsp); /* NULL: none */
 /* Keeps the records and the watch current; the first thing in every step. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The OVN backend: keeps the machine (ovn.h) in touch with the databases. Whenever something changed it gathers the facts, lets the
- * machine look at them, and carries out what it orders: one write and one bump at a time. Decides nothing itself, but when facts
- * are too doubtful to be shown: after an answer was lost, NB counts as not current until a later transaction was answered, because
- * what was sent before it is settled then.
+ * The OVN backend: keeps the machine (ovn.h) in touch with the databases. Whenever something changed it gathers the
+ * facts, lets the machine look at them, and carries out what it orders: one write and one bump at a time. Decides
+ * nothing itself, but when facts are too doubtful to be shown: after an answer was lost, NB counts as not current until
+ * a later transaction was answered, because what was sent before it is settled then.
  *
- * Runs in dispatch with the context lock held. Steps run from a timer only, so nothing recurses. Owned by its handle; owns machine,
- * monitors and calls.
+ * Runs in dispatch with the context lock held. Steps run from a timer only, so nothing recurses. Owned by its handle;
+ * owns machine, monitors and calls.
  */
 #include "port/ovn_port.h"
 #include "port/port_handle.h"
@@ -142,8 +142,8 @@ static void carry_out(struct ovn_port *port, const struct kvmig__ovn_orders *ord
 
 /* ---- refreshing ---- */
 
-/* Monitors keep the facts fresh, so it is a matter of waiting for databases that are not there yet, and have no trouble that says
- * why they will not come soon. */
+/* Monitors keep the facts fresh, so it is a matter of waiting for databases that are not there yet, and have no trouble
+ * that says why they will not come soon. */
 static bool awaits(const struct kvmig__ovn_source *source)
 {
     return source->used && !source->current && !source->trouble;
@@ -257,7 +257,7 @@ static void ovn_add_json(struct kvmig__port_backend *backend, struct json_object
     kvmig__ovn_gather(&port->databases, kvmig__ovn_machine_source(port->machine),
                       kvmig__ovn_machine_target(port->machine), &facts);
     kvmig__ovn_add_json(&port->databases, &facts, object);
-    kvmig__ovn_find(&facts, port->name, port->owner, &findings);
+    kvmig__ovn_find(&facts, port->name, &findings);
     json_object_object_add(object, "findings", kvmig__json_findings(&findings));
     kvmig__findings_clear(&findings);
     kvmig__ovn_facts_clear(&facts);
@@ -268,7 +268,8 @@ static int64_t max(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* A preparation that fails puts back what it wrote, with a deadline of its own; the last transaction may still be out. */
+/* A preparation that fails puts back what it wrote, with a deadline of its own; the last transaction may still be
+ * out. */
 static int64_t ovn_longest_ms(const struct kvmig__port_backend *backend)
 {
     const struct kvmig__ovn_config *config = &((const struct ovn_port *)backend)->config;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inside of the OVN backend, for ovn_{port,databases,gather,transact,json}.c: from the rows of OVN's databases to the facts of the
- * machine (ovn.h), and from its orders to transactions. Everything needs the context lock, but for what is called pure.
+ * The inside of the OVN backend, for ovn_{port,databases,gather,transact,json}.c: from the rows of OVN's databases to
+ * the facts of the machine (ovn.h), and from its orders to transactions. Everything needs the context lock, but for
+ * what is called pure.
  */
 #ifndef KVMIG_SRC_OVN_PORT_H
 #define KVMIG_SRC_OVN_PORT_H
@@ -9,6 +10,8 @@
 #include "base/finding_internal.h"
 #include "port/ovn.h"
 #include "port/ovsdb.h"
+
+#define KVMIG__OVN_MAX_LSPS 64 /* logical ports of one handle */
 
 /* ---- the databases of one port (ovn_databases.c) ---- */
 
@@ -36,8 +39,8 @@ struct kvmig__ovn_databases {
     struct kvmig__strlist chassis; /* those whose nb_cfg SB is asked for */
     bool nb_doubtful; /* a write may be under way still: what NB shows is not what it will be */
 };
-/* Connects to the databases of opts, in the background. changed() is that of the monitors. Errors: -EINVAL (names the option);
- * nothing is left then. */
+/* Connects to the databases of opts, in the background. changed() is that of the monitors. Errors: -EINVAL (names the
+ * option); nothing is left then. */
 struct kvmig_error *kvmig__ovn_databases_open(struct kvmig__ovn_databases *databases, struct kvmig_context *context,
                                               const struct kvmig_port_ovn_opts *opts, void (*changed)(void *data),
                                               void *data);
@@ -60,7 +63,8 @@ void kvmig__ovn_gather_local(const struct kvmig__ovn_databases *databases, const
                              struct kvmig__ovn_source *source);
 
 /* ---- transactions (ovn_transact.c) ---- pure; owned. */
-/* Operations for one edit, added to the array. row: of the logical port, as the facts have it; needed if the guard is exact. */
+/* Operations for one edit, added to the array. row: of the logical port, as the facts have it; needed if the guard is
+ * exact. */
 void kvmig__ovn_add_edit(struct json_object *operations, const struct kvmig__ovn_edit *edit,
                          const struct kvmig__ovsdb_row *row);
 void kvmig__ovn_add_comment(struct json_object *operations, const char *write, const char *owner);
@@ -69,9 +73,8 @@ struct json_object *kvmig__ovn_bump_operations(void);
 bool kvmig__ovn_bump_result(struct json_object *results, int64_t *out_nb_cfg);
 struct json_object *kvmig__ovn_look_operations(void); /* reads, and changes nothing */
 
-/* ---- findings (ovn_findings.c) ---- What is wrong with the ports as they are; pure. name, owner: of the handle. */
-void kvmig__ovn_find(const struct kvmig__ovn_facts *facts, const char *name, const char *owner,
-                     struct kvmig_findings *findings);
+/* ---- findings (ovn_findings.c) ---- What is wrong with the ports as they are; pure. name: of the handle. */
+void kvmig__ovn_find(const struct kvmig__ovn_facts *facts, const char *name, struct kvmig_findings *findings);
 
 /* ---- JSON (ovn_json.c) ---- */
 void kvmig__ovn_add_json(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_facts *facts,

@@ -194,10 +194,28 @@ static enum kvmig__ovn_input judge_lsps(struct kvmig__ovn_machine *m, const stru
     return judge_lsp(m, facts, heaviest, strategy);
 }
 
+/* It would forward on the target at once, whatever strategy is written. */
+static struct kvmig_error *cannot_be_silent(const struct kvmig__ovn_facts *facts, const struct kvmig__ovn_lsp *lsp)
+{
+    return kvmig__error_new(-ENOTSUP, lsp->name, facts->ovn_version,
+                            "give the port its address (ovn-nbctl lsp-set-addresses, with the MAC), or choose the "
+                            "strategy \"none\", knowing that the target forwards at once then",
+                            "%s has no address, and OVN %s keeps a port silent on the target by its addresses only",
+                            lsp->name, facts->ovn_version);
+}
+
 static struct kvmig_error *wanted_strategy(const struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts *facts,
                                            const char **out_strategy)
 {
-    return kvmig__ovn_strategy(m->strategy, facts->ovn_version, !facts->sb.used || facts->has_additional, out_strategy);
+    struct kvmig_error *error =
+        kvmig__ovn_strategy(m->strategy, facts->ovn_version, !facts->sb.used || facts->has_additional, out_strategy);
+
+    if (error || !*out_strategy || !kvmig__ovn_blocks_addresses(facts->ovn_version))
+        return error;
+    for (size_t i = 0; i < facts->lsps.n; i++)
+        if (!facts->lsps.v[i].has_address)
+            return cannot_be_silent(facts, &facts->lsps.v[i]);
+    return NULL;
 }
 
 static bool is_away(struct kvmig__ovn_machine *m, const struct kvmig__ovn_source *source, const char *what)
@@ -283,6 +301,7 @@ static struct kvmig__ovn_edit *add_edit(struct kvmig__ovn_machine *m, const stru
 
     kvmig__str_set(&previous.source, source);
     kvmig__str_set(&previous.target, target);
+    kvmig__str_set(&previous.activation, !extend ? NULL : strategy ? strategy : "none");
     previous.since_ms = facts->wall_ms;
     edit->uuid = lsp->uuid;
     edit->exact = true;

@@ -3,7 +3,7 @@
  * What stood in a logical port before it was prepared, as one line of text beside the owner token, so that another
  * process can put it back:
  *
- *     kvmig1;requested=hv1;strategy=rarp;source=hv1;target=hv2;since=1700000000000
+ *     kvmig1;requested=hv1;strategy=rarp;source=hv1;target=hv2;activation=rarp;since=1700000000000
  *
  * What was absent is absent. A value is plain ASCII; what could be mistaken is written as %XX. Keys that are not
  * known are skipped, so that a newer library may add some. Everything else that is not of this form is damaged.
@@ -62,6 +62,7 @@ char *kvmig__ovn_previous_write(const struct kvmig__ovn_previous *previous)
     add(&parts, "strategy", previous->activation_strategy);
     add(&parts, "source", previous->source);
     add(&parts, "target", previous->target);
+    add(&parts, "activation", previous->activation);
     add(&parts, "since", since);
     text = kvmig__strlist_join(&parts, ";");
     kvmig__strlist_clear(&parts);
@@ -118,7 +119,8 @@ static bool set_member(struct kvmig__ovn_previous *p, const char *key, size_t n,
     } members[] = { { "requested", &p->requested_chassis },
                     { "strategy", &p->activation_strategy },
                     { "source", &p->source },
-                    { "target", &p->target } };
+                    { "target", &p->target },
+                    { "activation", &p->activation } };
     bool ok = true;
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(members); i++) {
@@ -165,5 +167,6 @@ void kvmig__ovn_previous_clear(struct kvmig__ovn_previous *previous)
     free(previous->activation_strategy);
     free(previous->source);
     free(previous->target);
+    free(previous->activation);
     *previous = (struct kvmig__ovn_previous){ 0 };
 }

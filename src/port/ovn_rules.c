@@ -118,6 +118,32 @@ struct kvmig_error *kvmig__ovn_strategy(int32_t wanted, const char *ovn_version,
     }
 }
 
+bool kvmig__ovn_blocks_addresses(const char *ovn_version)
+{
+    struct release release = parse_release(ovn_version);
+
+    return release.known && is_at_least(&release, 25, 9);
+}
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+bool kvmig__ovn_is_address(const char *text)
+{
+    const char *p = text;
+
+    for (int i = 0; i < 6; i++) {
+        if (!is_hex(*p++))
+            return false;
+        p += is_hex(*p);
+        if (i < 5 && *p++ != ':')
+            return false;
+    }
+    return !*p || *p == ' ';
+}
+
 /* More than twice the throttle of claims: 500 ms, and 2000 ms from 24.03.7, 25.03.2 and 25.09. Of 24.09 only the
  * releases up to 24.09.3 are known to have the short one. */
 #define STABLE_SHORT_MS 1200

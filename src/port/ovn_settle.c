@@ -362,6 +362,7 @@ static void add_edit(struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts
     if (is_as_prepared(lsp, &previous)) {
         edit->if_owner = lsp->owner;
         edit->if_requested = lsp->requested_chassis;
+        edit->if_previous = lsp->previous;
     } else {
         edit->exact = true;
         kvmig__ovn_note_once(m, "changed-by-other", kvmig__ovn_evidence(lsp, NULL));

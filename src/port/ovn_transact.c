@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From the machine's orders to operations of OVSDB (RFC 7047 section 5.2). Every edit is guarded, and all of them go into one
- * transaction, so it is all or nothing; only our own four keys are touched, so that what other writers add to the maps survives. Pure
- * but for json-c: any thread; what is returned belongs to the caller.
+ * From the machine's orders to operations of OVSDB (RFC 7047 section 5.2). Every edit is guarded, and all of them go
+ * into one transaction, so it is all or nothing; only our own four keys are touched, so that what other writers add to
+ * the maps survives. Pure but for json-c: any thread; what is returned belongs to the caller.
  */
 #include "port/ovn_port.h"
 
@@ -100,6 +100,8 @@ static void add_pair_guard(struct json_object *operations, const struct kvmig__o
 
     json_object_array_add(where, includes("external_ids", OWNER_KEY, edit->if_owner));
     json_object_array_add(where, includes("options", REQUESTED_KEY, edit->if_requested));
+    if (edit->if_previous) /* the same owner may have prepared the port anew meanwhile */
+        json_object_array_add(where, includes("external_ids", PREVIOUS_KEY, edit->if_previous));
     json_object_object_add(expected, "name", json_object_new_string(name));
     add_wait(operations, where, strings(columns, KVMIG__N_ELEMENTS(columns)), expected);
 }

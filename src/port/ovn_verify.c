@@ -9,15 +9,30 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* What keeps the target silent is as our preparation wrote it, which may have been another handle's, with another
+ * strategy. Where that is not known, there has to be one. */
+static bool is_as_silent(const struct kvmig__ovn_lsp *lsp)
+{
+    struct kvmig__ovn_previous previous;
+    bool same;
+
+    kvmig__ovn_previous_read(lsp->previous, &previous);
+    same = previous.activation
+               ? kvmig__str_eq(lsp->activation_strategy ? lsp->activation_strategy : "none", previous.activation)
+               : lsp->activation_strategy != NULL;
+    kvmig__ovn_previous_clear(&previous);
+    return same;
+}
+
 bool kvmig__ovn_all_ours(const struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts *facts,
                          const struct kvmig__ovn_lsp **out_first)
 {
     *out_first = NULL;
     for (size_t i = 0; i < facts->lsps.n; i++) {
         const struct kvmig__ovn_lsp *lsp = &facts->lsps.v[i];
-        bool open = m->strategy != KVMIG_PORT_STRATEGY_NONE && !lsp->activation_strategy;
 
-        if (kvmig__ovn_has_owner(m, lsp) && kvmig__ovn_pin_of(facts, lsp, m->source, m->target).is_pair && !open)
+        if (kvmig__ovn_has_owner(m, lsp) && kvmig__ovn_pin_of(facts, lsp, m->source, m->target).is_pair &&
+            is_as_silent(lsp))
             continue;
         *out_first = lsp;
         return false;
@@ -52,11 +67,16 @@ static enum kvmig__ovn_input not_ours(struct kvmig__ovn_machine *m, const struct
     const char *hint = "prepare the port first";
 
     if (!lsp)
-        kvmig__ovn_refuse(m, kvmig__error_new(-KVMIG_EPHASE, m->name, NULL, hint,
+        kvmig__ovn_refuse(m, kvmig__error_new(-ENOENT, m->name, NULL, "check the name of the logical port",
                                               "the northbound database has no logical port %s", m->name));
     else if (lsp->owner && !kvmig__ovn_has_owner(m, lsp))
         kvmig__ovn_refuse(m, kvmig__error_new(-KVMIG_EPHASE, lsp->name, evidence, hint,
-                                              "%s belongs to the migration %s now", lsp->name, lsp->owner));
+                                              "%s belongs to the migration %s, not to %s", lsp->name, lsp->owner,
+                                              m->owner));
+    else if (!lsp->owner)
+        kvmig__ovn_refuse(m, kvmig__error_new(-KVMIG_EPHASE, lsp->name, evidence, hint,
+                                              "%s is not prepared by %s: there is nothing to verify", lsp->name,
+                                              m->owner));
     else
         kvmig__ovn_refuse(m, kvmig__error_new(-KVMIG_EPHASE, lsp->name, evidence, hint,
                                               "%s is not extended to the target, or was changed by somebody else",

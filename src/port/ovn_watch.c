@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The watch: what changed from step to step at the chassis that has to be proven. A port that reads "installed" may
- * be in the middle of a fight over it and read so 99 % of the time, so a proof is either a barrier that was asked
- * for after everything was right and during which nothing changed, or a time without change that is longer than
- * OVN's claim throttle. A barrier may be answered between two changes of a fight; so where the flag can be seen, it has to
- * have stood for one throttle before. A change that falls between two looks is seen by ovn-installed-ts, which is new after each
- * installation. Pure.
+ * The watch: what changed from step to step at the chassis that has to be proven. A port that reads "installed" may be
+ * in the middle of a fight over it and read so 99 % of the time, so a proof is either a barrier that was asked for
+ * after everything was right and during which nothing changed, or a time without change that is longer than OVN's claim
+ * throttle. A barrier may be answered between two changes of a fight; so where the flag can be seen, it has to have
+ * stood for one throttle before. A change that falls between two looks is seen by ovn-installed-ts, which is new after
+ * each installation. Pure.
  */
 #include "port/ovn_machine.h"
 
@@ -19,6 +19,14 @@ struct kvmig__ovn_record *kvmig__ovn_record_of(struct kvmig__ovn_machine *m, con
         if (kvmig__str_eq(m->records.v[i].uuid, lsp->uuid))
             return &m->records.v[i];
     return NULL;
+}
+
+void kvmig__ovn_record_clear(struct kvmig__ovn_record *record)
+{
+    free(record->uuid);
+    free(record->name);
+    free(record->uuid_seen);
+    free(record->ts_seen);
 }
 
 /* Another process of the same owner has prepared it: its preparation is ours. */
@@ -39,10 +47,27 @@ static void adopt(struct kvmig__ovn_machine *m, const struct kvmig__ovn_lsp *lsp
     kvmig__ovn_previous_clear(&previous);
 }
 
+/* A port that is gone and was never ours is of no interest any more. */
+static void forget_strangers(struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts *facts)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < m->records.n; i++) {
+        struct kvmig__ovn_record *record = &m->records.v[i];
+
+        if (record->ours || record->settled || kvmig__ovn_lsp_by_uuid(facts, record->uuid))
+            m->records.v[kept++] = *record;
+        else
+            kvmig__ovn_record_clear(record);
+    }
+    m->records.n = kept;
+}
+
 static void keep_records(struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts *facts)
 {
     if (!kvmig__ovn_is_current(&facts->nb))
         return;
+    forget_strangers(m, facts);
     for (size_t i = 0; i < facts->lsps.n; i++) {
         const struct kvmig__ovn_lsp *lsp = &facts->lsps.v[i];
         struct kvmig__ovn_record *record = kvmig__ovn_record_of(m, lsp);
@@ -154,10 +179,8 @@ static void compare(struct kvmig__ovn_machine *m, struct kvmig__ovn_record *reco
         (!kvmig__str_eq(record->uuid_seen, iface->uuid) || !kvmig__str_eq(record->ts_seen, iface->installed_ts));
 
     /* Once the guest has announced itself, its old chassis lets go of the port: that is no flap. */
-    if (record->right && !right && !m->activation_told)
-        note_flap(m, record, missing, now_ms);
-    else if (record->right && another && !m->activation_told)
-        note_flap(m, record, "its flows were installed anew", now_ms);
+    if (record->right && (!right || another) && !m->activation_told)
+        note_flap(m, record, right ? "its flows were installed anew" : missing, now_ms);
     if (record->right != right || another) {
         m->epoch++;
         record->right_since_ms = now_ms;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #define MAX_UNSENT ((size_t)16 << 20)
 #define MAX_READ_AT_ONCE ((size_t)256 << 10) /* in one dispatch, so that a flood does not starve others */
@@ -61,12 +62,24 @@ static void drop_unsent(struct kvmig__ovsdb_stream *stream)
     stream->n_unsent = 0;
 }
 
+/* What the kernel has not sent yet is not to be sent any more: a transaction that was given up could else be committed
+ * after whatever its owner does next on another connection. */
+static void discard_in_kernel(struct kvmig__ovsdb_stream *stream)
+{
+    const struct linger at_once = { .l_onoff = 1, .l_linger = 0 };
+    curl_socket_t fd = CURL_SOCKET_BAD;
+
+    if (curl_easy_getinfo(stream->easy, CURLINFO_ACTIVESOCKET, &fd) == CURLE_OK && fd != CURL_SOCKET_BAD)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 /* Lets go of the connection. The easy handle goes before the share in which its connection is kept. */
 static void hang_up(struct kvmig__ovsdb_stream *stream)
 {
     kvmig__timer_disarm(&stream->turn);
     kvmig__watch_remove(stream->watch);
     stream->watch = NULL;
+    discard_in_kernel(stream);
     kvmig__curl_remove(stream->transfer);
     stream->transfer = NULL;
     curl_easy_cleanup(stream->easy);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Bytes to and from one OVSDB server over a Unix socket, TCP or TLS: libcurl connects (CURLOPT_CONNECT_ONLY), a watch says when
- * there is something to do. Knows nothing of JSON. Everything needs the context lock; functions of the user run in dispatch.
+ * Bytes to and from one OVSDB server over a Unix socket, TCP or TLS: libcurl connects (CURLOPT_CONNECT_ONLY), a watch
+ * says when there is something to do. Knows nothing of JSON. Everything needs the context lock; functions of the user
+ * run in dispatch.
  */
 #ifndef KVMIG_SRC_OVSDB_STREAM_H
 #define KVMIG_SRC_OVSDB_STREAM_H
@@ -20,7 +21,8 @@ struct kvmig__ovsdb_remotes {
     struct kvmig__ovsdb_remote *v;
     size_t n;
 };
-/* "unix:/path,tcp:host:port,ssl:[v6]:port". Errors: -EINVAL with what is wrong and how it should look; where names the option. */
+/* "unix:/path,tcp:host:port,ssl:[v6]:port". Errors: -EINVAL with what is wrong and how it should look; where names the
+ * option. */
 struct kvmig_error *kvmig__ovsdb_remotes_parse(const char *text, const char *where,
                                                struct kvmig__ovsdb_remotes *out_remotes);
 void kvmig__ovsdb_remotes_clear(struct kvmig__ovsdb_remotes *remotes);
@@ -35,9 +37,9 @@ struct kvmig__ovsdb_stream_ops {
     void (*received)(void *data, const char *bytes, size_t n);
     void (*lost)(void *data, struct kvmig_error *error); /* taken; once; the stream is dead, and to be closed */
 };
-/* Connects; connected() or lost() follow, never from inside. Names are looked up and TLS is shaken hands in the background.
- * connect_ms bounds both. The server's certificate must be signed by the authority; its host name is not compared (OVS' certificates
- * carry none), as ovs-vsctl does not either. */
+/* Connects; connected() or lost() follow, never from inside. Names are looked up and TLS is shaken hands in the
+ * background. connect_ms bounds both. The server's certificate must be signed by the authority; its host name is not
+ * compared (OVS' certificates carry none), as ovs-vsctl does not either. */
 struct kvmig__ovsdb_stream *kvmig__ovsdb_stream_open(struct kvmig_context *context,
                                                      const struct kvmig__ovsdb_remote *remote,
                                                      const struct kvmig__ovsdb_tls *tls, int64_t connect_ms,

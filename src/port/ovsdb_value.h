@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Rows of OVSDB as plain data: a column is a set of atoms or a map of atoms, and every atom is kept as text (integers in decimal,
- * booleans "true" and "false", UUIDs as they are written). Decoding from and to json-c is in ovsdb_value.c; the rest is pure. Any thread.
+ * Rows of OVSDB as plain data: a column is a set of atoms or a map of atoms, and every atom is kept as text (integers
+ * in decimal, booleans "true" and "false", UUIDs as they are written). Decoding from and to json-c is in ovsdb_value.c;
+ * the rest is pure. Any thread.
  */
 #ifndef KVMIG_SRC_OVSDB_VALUE_H
 #define KVMIG_SRC_OVSDB_VALUE_H
@@ -32,8 +33,8 @@ const struct kvmig__ovsdb_value *kvmig__ovsdb_column(const struct kvmig__ovsdb_r
 
 /* false: not a value of OVSDB (wrong types); *out is empty then. */
 bool kvmig__ovsdb_value_decode(struct json_object *json, struct kvmig__ovsdb_value *out_value);
-/* update2's and update3's "modify": a set's atoms toggle, a map's pair is added, changed, or, if equal to the old one, removed; a
- * column with at most one atom is replaced (scalar says so). false: not a value. */
+/* update2's and update3's "modify": a set's atoms toggle, a map's pair is added, changed, or, if equal to the old one,
+ * removed; a column with at most one atom is replaced (scalar says so). false: not a value. */
 bool kvmig__ovsdb_value_apply(struct kvmig__ovsdb_value *value, struct json_object *diff, bool scalar);
 void kvmig__ovsdb_value_clear(struct kvmig__ovsdb_value *value);
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A port with a backend of the caller's own. The caller's functions run as deliveries, without the lock; kvmig_port_op_done() comes
- * from any thread, takes the lock, and leaves the result to a timer, which answers in dispatch. Everything else needs the lock.
+ * A port with a backend of the caller's own. The caller's functions run as deliveries, without the lock;
+ * kvmig_port_op_done() comes from any thread, takes the lock, and leaves the result to a timer, which answers in
+ * dispatch. Everything else needs the lock.
  *
- * Who owns what: the handle owns the backend; the backend owns the operation that it waits for in no other sense than that it
- * knows it. An operation belongs to the caller from the call of its function until it was ended, and the caller's functions and
- * data (struct calls) are shared by the backend and by the operations that are out. When the backend is gone and no operation is out
- * any more, the caller's free runs, as a delivery. Until then operations hold the context: a port that is gone still gets its answers.
+ * Who owns what: the handle owns the backend; the backend owns the operation that it waits for in no other sense than
+ * that it knows it. An operation belongs to the caller from the call of its function until it was ended, and the
+ * caller's functions and data (struct calls) are shared by the backend and by the operations that are out. When the
+ * backend is gone and no operation is out any more, the caller's free runs, as a delivery. Until then operations hold
+ * the context: a port that is gone still gets its answers.
  */
 #include "port/port_handle.h"
 
@@ -23,6 +25,8 @@ struct calls {
     size_t n_out; /* operations that are out */
     bool orphaned; /* the backend is gone */
     struct kvmig_port_op *ended; /* the newest first */
+    size_t n_writing; /* that were given to the caller, have not ended, and change something */
+    struct kvmig_port_op *queue; /* those that wait for them, in order */
 };
 
 struct kvmig_port_op {
@@ -96,10 +100,53 @@ static void forget_oldest(struct calls *calls)
     *link = NULL;
 }
 
+static bool writes(enum kvmig__port_wish wish)
+{
+    return wish != KVMIG__PORT_VERIFY && wish != KVMIG__PORT_VERIFY_LATE && wish != KVMIG__PORT_REFRESH;
+}
+
+static void deliver_op(void *data);
+static void drop_op(void *data);
+
+static void launch(struct kvmig_port_op *op)
+{
+    op->calls->n_writing += writes(op->wish);
+    kvmig__context_deliver(op->calls->context, deliver_op, drop_op, op, false);
+}
+
+static void launch_next(struct calls *calls)
+{
+    struct kvmig_port_op *op = calls->queue;
+
+    if (!op)
+        return;
+    calls->queue = op->next;
+    op->next = NULL;
+    launch(op);
+}
+
+/* A roll-back that overtakes a slow preparation would be undone by it: what changes the network waits until the one before it
+ * has ended, within its own time. */
+static void launch_in_turn(struct kvmig_port_op *op)
+{
+    struct kvmig_port_op **link = &op->calls->queue;
+
+    if (!writes(op->wish) || !op->calls->n_writing) {
+        launch(op);
+        return;
+    }
+    while (*link)
+        link = &(*link)->next;
+    *link = op;
+}
+
 /* Nobody has to do with it any more: neither the port, nor the caller, nor the call of its function. */
 static void op_retire(struct kvmig_port_op *op)
 {
     struct calls *calls = op->calls;
+
+    if (writes(op->wish) && --calls->n_writing == 0)
+        launch_next(calls);
 
     op->next = calls->ended;
     calls->ended = op;
@@ -266,7 +313,7 @@ static void ask(struct custom_port *port, enum kvmig__port_wish wish, const char
     port->calls->n_out++;
     kvmig__context_hold(port->calls->context);
     kvmig__timer_arm_in(&port->deadline, port->timeout_ms);
-    kvmig__context_deliver(port->calls->context, deliver_op, drop_op, op, false);
+    launch_in_turn(op);
 }
 
 /* ---- the backend ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a port tells: events to the caller, changes and answers to the session that has it, and its timeline. Decides nothing. With
- * the context lock held. An event is owned by the sink once it was emitted; the observer is called from a timer of its own, so never
- * from inside a call of the session or of the backend.
+ * What a port tells: events to the caller, changes and answers to the session that has it, and its timeline. Decides
+ * nothing. With the context lock held. An event is owned by the sink once it was emitted; the observer is called from a
+ * timer of its own, so never from inside a call of the session or of the backend.
  */
 #include "port/port_handle.h"
 

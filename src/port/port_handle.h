@@ -2,8 +2,9 @@
 /*
  * The handle itself, for port*.c only. Everything is guarded by the context lock.
  *
- * Who keeps a port: its public owners, and holds: those of a session that has it, and one while its observer is told. With the last
- * owner its events stop; with the last of both it is freed, and its backend with it, whatever was asked of it.
+ * Who keeps a port: its public owners, and holds: those of a session that has it, and one while its observer is told.
+ * With the last owner its events stop; with the last of both it is freed, and its backend with it, whatever was asked
+ * of it.
  */
 #ifndef KVMIG_SRC_PORT_HANDLE_H
 #define KVMIG_SRC_PORT_HANDLE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inside of a port handle: what a backend does for it, what the backend tells it, and what a session asks of it. Everything needs
- * the context lock; nothing of one side is called from inside a call of the other but where it says so.
+ * The inside of a port handle: what a backend does for it, what the backend tells it, and what a session asks of it.
+ * Everything needs the context lock; nothing of one side is called from inside a call of the other but where it says
+ * so.
  */
 #ifndef KVMIG_SRC_PORT_INTERNAL_H
 #define KVMIG_SRC_PORT_INTERNAL_H
@@ -25,7 +26,8 @@ enum kvmig__port_wish {
 struct kvmig__port_backend;
 struct kvmig__port_backend_ops {
     const char *kind; /* "ovn", "custom", "none" */
-    /* A new wish; the one before, if it runs, is not answered any more. Answered once with kvmig__port_answer(), never from inside. */
+    /* A new wish; the one before, if it runs, is not answered any more. Answered once with kvmig__port_answer(), never
+     * from inside. */
     void (*wish)(struct kvmig__port_backend *backend, enum kvmig__port_wish wish, const char *a, const char *b,
                  int64_t min_age_ms);
     void (*add_json)(struct kvmig__port_backend *backend,
@@ -52,7 +54,8 @@ struct kvmig_port *kvmig__port_new(struct kvmig_context *context, const char *na
                                    struct kvmig__port_backend *backend, struct kvmig__sink *sink);
 
 /* ---- for sessions (port_session.c side) ---- */
-/* One observer at a time: the session that has the port. While there is one, the caller's own operations answer -EBUSY. */
+/* One observer at a time: the session that has the port. While there is one, the caller's own operations answer
+ * -EBUSY. */
 struct kvmig__port_observer {
     void (*changed)(void *data, struct kvmig_port *port); /* the state changed; not inside a call */
     void (*answered)(void *data, struct kvmig_port *port,
@@ -70,7 +73,8 @@ int64_t kvmig__port_longest_ms(const struct kvmig_port *port);
 /* For the session's report: kvmig_port_to_json()'s object, with times relative to base_ms (CLOCK_MONOTONIC). Owned. */
 struct json_object *kvmig__port_json(struct kvmig_port *port, int64_t base_ms);
 
-/* ---- the OVN backend (ovn_port.c) ---- NULL and *out_error: what is wrong with the options. name and owner are for the handle. */
+/* ---- the OVN backend (ovn_port.c) ---- NULL and *out_error: what is wrong with the options. name and owner are for
+ * the handle. */
 struct kvmig__port_backend *kvmig__ovn_port_new(struct kvmig_context *context, const struct kvmig_port_ovn_opts *opts,
                                                 const char *name, const char *owner, struct kvmig_error **out_error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A port as JSON, for its caller and for the report of a session. The backend adds what it knows. With the context lock held; the
- * objects belong to whoever asked.
+ * A port as JSON, for its caller and for the report of a session. The backend adds what it knows. With the context lock
+ * held; the objects belong to whoever asked.
  */
 #include "port/port_handle.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The port that needs nothing: every wish is fulfilled as soon as it is made, and answered from a timer. Touches no network. With
- * the context lock held; owned by its handle.
+ * The port that needs nothing: every wish is fulfilled as soon as it is made, and answered from a timer. Touches no
+ * network. With the context lock held; owned by its handle.
  */
 #include "port/port_handle.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Opening ports: the options of each kind, checked, and their defaults. Connects to nothing and changes nothing. Public calls from any
- * thread; the context lock is taken only to make the handle. What the caller hands over (callbacks and their user data) is taken
- * whatever the result, and goes through the context.
+ * Opening ports: the options of each kind, checked, and their defaults. Connects to nothing and changes nothing. Public
+ * calls from any thread; the context lock is taken only to make the handle. What the caller hands over (callbacks and
+ * their user data) is taken whatever the result, and goes through the context.
  */
 #include "port/port_handle.h"
 
@@ -12,6 +12,16 @@
 #include <sys/random.h>
 
 #define LONGEST_TOKEN 200 /* bytes; it is written into the database, and read by people */
+
+int32_t kvmig_port_ovs_init(struct kvmig_port_ovs *ovs, size_t size)
+{
+    return kvmig__opts_init(ovs, size, "kvmig_port_ovs_init");
+}
+
+int32_t kvmig_port_backend_init(struct kvmig_port_backend *backend, size_t size)
+{
+    return kvmig__opts_init(backend, size, "kvmig_port_backend_init");
+}
 
 int32_t kvmig_port_ovn_opts_init(struct kvmig_port_ovn_opts *opts, size_t size)
 {

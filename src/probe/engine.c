@@ -140,6 +140,17 @@ int32_t kvmig__engine_watch(struct kvmig__engine *engine, struct kvmig__probe_io
     return epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, io->fd, &event) < 0 ? -errno : 0;
 }
 
+void kvmig__probe_io_reset(struct kvmig__probe_io *io)
+{
+    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+    if (io->fd < 0)
+        return;
+    setsockopt(io->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(io->fd);
+    io->fd = -1;
+}
+
 /* ---- the loop ---- */
 
 /* Addresses are known, or the end has come, which the loop sees. */
@@ -157,7 +168,7 @@ static void woken(struct kvmig__engine *engine)
 
 static int64_t next_wake(struct kvmig__engine *engine)
 {
-    int64_t due_ms = INT64_MAX, deadline_ms = INT64_MAX, http_ms = INT64_MAX;
+    int64_t due_ms = INT64_MAX, deadline_ms = INT64_MAX;
 
     for (size_t i = 0; i < engine->prober->n_targets; i++) {
         const int64_t over_ms = deadline_of(&engine->workers[i]);
@@ -167,11 +178,8 @@ static int64_t next_wake(struct kvmig__engine *engine)
         if (over_ms < deadline_ms)
             deadline_ms = over_ms;
     }
-    if (engine->http)
-        http_ms = kvmig__http_due(engine->http);
-    if (deadline_ms < due_ms - PATIENCE_MS)
-        due_ms = deadline_ms + 1; /* time is over after the deadline, not at it */
-    return http_ms < due_ms ? http_ms : due_ms;
+    /* Time is over after the deadline, not at it. */
+    return deadline_ms < due_ms - PATIENCE_MS ? deadline_ms + 1 : due_ms;
 }
 
 static void wait_and_run(struct kvmig__engine *engine)
@@ -190,14 +198,10 @@ static void wait_and_run(struct kvmig__engine *engine)
         else
             woken(engine);
     }
-    if (engine->http) /* what has come in is an answer, before its time-out is looked at */
-        kvmig__http_run(engine->http);
     if (n < MAX_EVENTS) { /* else answers may be left that came in time */
         for (size_t i = 0; i < engine->prober->n_targets; i++)
             run_due(&engine->workers[i]);
     }
-    if (engine->http)
-        kvmig__http_run(engine->http);
 }
 
 /* ---- beginning and end ---- */
@@ -223,8 +227,6 @@ static void set_up(struct kvmig__engine *engine)
             .engine = engine, .index = i, .target = target, .ops = ops_of(target->kind), .due_ms = engine->now_ms
         };
         worker->slots = kvmig__calloc(target->max_open, sizeof(*worker->slots));
-        if (target->kind == KVMIG_PROBE_HTTP_GET && !engine->http)
-            engine->http = kvmig__http_new(engine);
         get_ready(worker);
     }
 }
@@ -238,7 +240,6 @@ static void tear_down(struct kvmig__engine *engine)
             worker->ops->close(worker);
         free(worker->slots);
     }
-    kvmig__http_free(engine->http);
     free(engine->workers);
 }
 

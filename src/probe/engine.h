@@ -59,7 +59,6 @@ struct kvmig__engine {
     int64_t seen_ms; /* what has happened in the wait counts as of this time, see kvmig__worker_end() */
     int64_t late_ms;
     struct kvmig__worker *workers; /* prober->n_targets of them */
-    struct kvmig__http *http; /* NULL unless there is an HTTP target */
 };
 
 /* The try has ended: error 0, or a negative errno. Nothing happens if it is not open any more. */
@@ -69,16 +68,13 @@ bool kvmig__worker_is_open(const struct kvmig__worker *worker, uint64_t number);
 int kvmig__worker_connect(const struct kvmig__worker *worker);
 /* io->fd begins to be watched. Returns 0 or a negative errno. */
 int32_t kvmig__engine_watch(struct kvmig__engine *engine, struct kvmig__probe_io *io, uint32_t events);
+/* Closes io->fd, which leaves the epoll set, too; a connection ends by a reset, as load balancers do with their checks: dozens
+ * of tries in a second would otherwise fill the tables of closed connections on both sides and in every firewall between
+ * them. Nothing happens if it is closed. */
+void kvmig__probe_io_reset(struct kvmig__probe_io *io);
 
 extern const struct kvmig__probe_kind_ops kvmig__probe_connect_ops; /* kind_connect.c */
 extern const struct kvmig__probe_kind_ops kvmig__probe_echo_ops; /* kind_echo.c */
 extern const struct kvmig__probe_kind_ops kvmig__probe_http_ops; /* kind_http.c */
-
-/* ---- kind_http.c: what all HTTP targets share ---- */
-struct kvmig__http *kvmig__http_new(struct kvmig__engine *engine); /* NULL: libcurl cannot be set up */
-/* Lets libcurl do what is due, and ends the tries that it is done with. */
-void kvmig__http_run(struct kvmig__http *http);
-int64_t kvmig__http_due(const struct kvmig__http *http); /* INT64_MAX = nothing */
-void kvmig__http_free(struct kvmig__http *http); /* after its targets were closed; NULL is ignored */
 
 #endif

@@ -2,15 +2,12 @@
 /*
  * Tries that open a TCP connection and close it. Sends nothing. Runs on the probe's thread; each open try has a socket of
  * its own, so that after a silence the next try is answered at once, without waiting for TCP to repeat itself.
- *
- * A connection that stood is closed by a reset, as load balancers do with their checks: dozens of tries in a second would
- * otherwise fill the tables of closed connections on both sides and in every firewall between them.
+ * A connection that stood is closed by a reset.
  */
 #include "probe/engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 struct
 try {
@@ -26,13 +23,6 @@ static struct try *try_of(struct kvmig__worker *worker, uint64_t number)
     return &tries[number % worker->target->max_open];
 }
 
-static void close_socket(struct try *try)
-{
-    if (try->io.fd >= 0)
-        close(try->io.fd); /* leaves the epoll set, too */
-    try->io.fd = -1;
-}
-
 static int32_t socket_error(int fd)
 {
     int code = 0;
@@ -43,7 +33,6 @@ static int32_t socket_error(int fd)
 
 static void ready(struct kvmig__probe_io *io, uint32_t events)
 {
-    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
     struct try *try = (struct try *)io;
     int32_t error = 0;
 
@@ -51,9 +40,7 @@ static void ready(struct kvmig__probe_io *io, uint32_t events)
         return;
     if (events & (EPOLLERR | EPOLLHUP))
         error = socket_error(io->fd);
-    else
-        setsockopt(io->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-    close_socket(try);
+    kvmig__probe_io_reset(io);
     kvmig__worker_end(try->worker, try->number, error);
 }
 
@@ -78,19 +65,19 @@ static void begin(struct kvmig__worker *worker, uint64_t number)
         rc = kvmig__engine_watch(worker->engine, &try->io, EPOLLOUT);
     if (!rc)
         return;
-    close_socket(try);
+    kvmig__probe_io_reset(&try->io);
     kvmig__worker_end(worker, number, rc);
 }
 
 static void abandon(struct kvmig__worker *worker, uint64_t number)
 {
-    close_socket(try_of(worker, number));
+    kvmig__probe_io_reset(&try_of(worker, number)->io);
 }
 
 static void close_tries(struct kvmig__worker *worker)
 {
     for (size_t i = 0; i < worker->target->max_open; i++)
-        close_socket(try_of(worker, i));
+        kvmig__probe_io_reset(&try_of(worker, i)->io);
     free(worker->state);
 }
 

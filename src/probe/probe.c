@@ -110,6 +110,23 @@ void kvmig__probe_release(struct kvmig_probe *probe)
     end_if_unused(probe);
 }
 
+int32_t kvmig__probe_attach(struct kvmig_probe *probe)
+{
+    if (probe->has_session)
+        return -EBUSY;
+    if (probe->was_started && !probe->lane)
+        return -KVMIG_EPHASE;
+    probe->has_session = true;
+    kvmig__probe_hold(probe);
+    return 0;
+}
+
+void kvmig__probe_detach(struct kvmig_probe *probe)
+{
+    probe->has_session = false;
+    kvmig__probe_release(probe);
+}
+
 struct kvmig_context *kvmig__probe_context(const struct kvmig_probe *probe)
 {
     return probe->context;

@@ -12,6 +12,9 @@
 
 void kvmig__probe_hold(struct kvmig_probe *probe);
 void kvmig__probe_release(struct kvmig_probe *probe); /* with the last owner and the last hold it stops */
+/* One session at a time has a probe. -EBUSY: another one has it; -KVMIG_EPHASE: it has run and ended. */
+int32_t kvmig__probe_attach(struct kvmig_probe *probe); /* and holds it */
+void kvmig__probe_detach(struct kvmig_probe *probe); /* and releases it */
 /* What it was made with: a session takes only probes of its own context. */
 struct kvmig_context *kvmig__probe_context(const struct kvmig_probe *probe);
 

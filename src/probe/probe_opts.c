@@ -3,7 +3,6 @@
  * What a probe is told: reads and judges the options, and makes of them what its thread needs. Opens nothing and looks up
  * no name. Any thread; everything is copied.
  */
-#include "context/curl.h"
 #include "probe/probe_private.h"
 
 #include <errno.h>
@@ -15,6 +14,16 @@
 #define LONGEST_MS (3600 * 1000)
 #define LONGEST_HOST 255
 #define LONGEST_PATH 2048
+
+int32_t kvmig_probe_target_init(struct kvmig_probe_target *target, size_t size)
+{
+    return kvmig__opts_init(target, size, "kvmig_probe_target_init");
+}
+
+int32_t kvmig_probe_result_init(struct kvmig_probe_result *result, size_t size)
+{
+    return kvmig__opts_init(result, size, "kvmig_probe_result_init");
+}
 
 int32_t kvmig_probe_opts_init(struct kvmig_probe_opts *opts, size_t size)
 {
@@ -40,7 +49,7 @@ static int32_t fail_number(const char *where, const char *option, uint64_t numbe
     return rc;
 }
 
-/* Printable ASCII but for these: such text cannot break out of a URL. */
+/* Printable ASCII but for these and blanks: such text cannot break out of the line of a request. */
 static bool is_plain(const char *text, const char *unwanted)
 {
     for (const char *c = text; *c; c++) {
@@ -71,7 +80,7 @@ static int32_t check_where_to(const struct kvmig_probe_target *target, const cha
     if (*target->path != '/' || strlen(target->path) > LONGEST_PATH || !is_plain(target->path, "#"))
         return fail(where, "path", target->path,
                     "Begin it with a slash; write blanks and special characters as %XX; at most 2048 bytes.",
-                    "the path cannot be part of a URL");
+                    "the path cannot be part of a request");
     return 0;
 }
 
@@ -148,7 +157,6 @@ int32_t kvmig__prober_from_opts(const struct kvmig_probe_opts *opts, struct kvmi
         return fail("kvmig_probe_new: opts", "netns", own.netns,
                     "Give the whole path, such as /run/netns/NAME, or NULL for the namespace of the process.",
                     "the network namespace is not an absolute path");
-    kvmig__curl_init(); /* on this thread; should it fail, tries over HTTP say so */
     prober = kvmig__prober_new(own.n_targets, own.netns);
     for (size_t i = 0; i < own.n_targets && !rc; i++)
         rc = read_target(own.targets[i], i, &prober->targets[i]);

@@ -16,6 +16,7 @@ struct kvmig_probe {
     uint32_t owners; /* the caller's references; they keep the context open */
     uint32_t holds;
     bool was_started;
+    bool has_session;
     struct kvmig__lane *lane; /* NULL unless it runs */
 };
 

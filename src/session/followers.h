@@ -16,6 +16,9 @@
 #include "session/fsm.h"
 #include <kvmig/session.h>
 
+/* A service that does not answer before the migration is not waited for any longer, ms. */
+#define KVMIG__FIRST_ANSWER_MS 1000
+
 struct kvmig__session_port {
     struct kvmig_session *session;
     struct kvmig_port *port;
@@ -65,6 +68,8 @@ void kvmig__session_ports_tell(struct kvmig_session *session, bool moved);
 /* It is not known where the guest is: the ports stay as they are, and that is said. */
 void kvmig__session_ports_left(struct kvmig_session *session);
 int64_t kvmig__session_ports_longest_ms(const struct kvmig_session *session);
+/* The first one that has not answered; NULL if none. Borrowed. */
+const char *kvmig__session_ports_late(const struct kvmig_session *session);
 
 /* ---- session_probes.c ---- */
 void kvmig__session_probes_start(struct kvmig_session *session);
@@ -81,7 +86,8 @@ void kvmig__session_gate_look(
 void kvmig__session_close_begin(struct kvmig_session *session, bool moved);
 /* The driver's part of it has ended; error taken. */
 void kvmig__session_close_driver(struct kvmig_session *session, enum kvmig__fsm_input input, struct kvmig_error *error);
-/* The deadline passed. true: only the followers were late, and the session goes on without them. */
+/* The deadline passed. true: the driver had answered, and the session went on without the followers; false: it is the driver
+ * that is late. */
 bool kvmig__session_close_overdue(struct kvmig_session *session);
 
 /* ---- life (session_ports.c) ---- */

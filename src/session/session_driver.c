@@ -88,10 +88,12 @@ void kvmig__session_call_done(struct kvmig_session *session, struct kvmig_error 
 
 void kvmig__session_abort_refused(struct kvmig_session *session, struct kvmig_error *error)
 {
-    if (is_call_out(session))
-        kvmig__session_feed(session, KVMIG__IN_ABORT_REFUSED, error);
-    else
+    if (!is_call_out(session)) {
         kvmig__error_free(error);
+        return;
+    }
+    kvmig__session_mode_changed(session, KVMIG_MODE_POST_COPY); /* which is what an abort is refused for */
+    kvmig__session_feed(session, KVMIG__IN_ABORT_REFUSED, error);
 }
 
 /* ---- where the guest is ---- */

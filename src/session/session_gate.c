@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #define LOOK_MS 20 /* how often probes are asked: about as often as they try */
-#define FIRST_ANSWER_MS 1000 /* a service that does not answer before the migration is not waited for any longer */
 
 /* ---- the gates ---- */
 
@@ -42,7 +41,7 @@ void kvmig__session_gate(struct kvmig_session *session)
     } else {
         kvmig__session_ports_verify(session, session->driver->plugs_late);
         kvmig__session_probes_start(session);
-        followers->gate.probes_by_ms = kvmig__now_ms() + FIRST_ANSWER_MS;
+        followers->gate.probes_by_ms = kvmig__now_ms() + KVMIG__FIRST_ANSWER_MS;
     }
     kvmig__session_hold(session);
     kvmig__context_deliver(session->context, gate_heard, NULL, session, true);
@@ -87,7 +86,10 @@ void kvmig__session_close_begin(struct kvmig_session *session, bool moved)
     followers->close.moved = moved;
     followers->close.driver_done = false;
     followers->close.since_ms = kvmig__now_ms();
-    kvmig__session_ports_follow(session, moved);
+    /* Clients wait for the target's port. The source's still forwards: it is put back when the last look at the hosts has
+     * confirmed that the guest is there. */
+    if (moved)
+        kvmig__session_ports_follow(session, true);
 }
 
 static void close_now(struct kvmig_session *session)
@@ -120,11 +122,9 @@ static void look_at_close(struct kvmig_session *session)
 {
     struct kvmig__followers *followers = &session->followers;
 
-    if (!followers->close.open || !followers->close.driver_done)
+    if (!followers->close.open || !followers->close.driver_done || kvmig__session_ports_busy(session))
         return;
-    /* Where the guest is, is in doubt again: that is more urgent than a port. */
-    if (followers->close.input == KVMIG__IN_AT_UNKNOWN ||
-        (!kvmig__session_ports_busy(session) && !waits_for_service(session)))
+    if (followers->close.input == KVMIG__IN_AT_UNKNOWN || !waits_for_service(session))
         close_now(session);
 }
 
@@ -140,17 +140,16 @@ void kvmig__session_close_driver(struct kvmig_session *session, enum kvmig__fsm_
     followers->close.input = input;
     followers->close.error = error;
     followers->close.service_by_ms = kvmig__now_ms() + followers->service_ms;
+    if (!followers->close.moved && input != KVMIG__IN_AT_UNKNOWN)
+        kvmig__session_ports_follow(session, false);
+    kvmig__session_wait_for_followers(session);
     look_at_close(session);
 }
 
 bool kvmig__session_close_overdue(struct kvmig_session *session)
 {
-    if (!session->followers.close.open)
+    if (!session->followers.close.open || !session->followers.close.driver_done)
         return false;
-    if (!session->followers.close.driver_done) {
-        kvmig__session_ports_tell(session, session->followers.close.moved);
-        return false;
-    }
     close_now(session);
     return true;
 }

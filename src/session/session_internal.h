@@ -86,6 +86,8 @@ void kvmig__session_release(struct kvmig_session *session); /* may free it */
 /* Takes error. The session may have ended when it returns, but is not freed before its holds are given back. */
 void kvmig__session_feed(struct kvmig_session *session, enum kvmig__fsm_input input, struct kvmig_error *error);
 void kvmig__session_on_deadline(void *session); /* of the deadline timer */
+/* The driver is done with the last step: what is left to wait for has a deadline of its own. */
+void kvmig__session_wait_for_followers(struct kvmig_session *session);
 
 /* ---- session_plan.c ---- */
 void kvmig__session_ask_slot(struct kvmig_session *session);

@@ -30,19 +30,20 @@ static int64_t locate_by(const struct kvmig_session *session, int64_t now_ms)
 }
 
 /* Ports have deadlines of their own, and run beside the driver. */
-static int64_t or_ports(const struct kvmig_session *session, int64_t ms)
+static int64_t or_ports(const struct kvmig_session *session, int64_t ms, int64_t wishes)
 {
-    const int64_t ports_ms = with_margin(kvmig__session_ports_longest_ms(session));
+    const int64_t ports_ms = with_margin(wishes * kvmig__session_ports_longest_ms(session));
 
     return ms > ports_ms ? ms : ports_ms;
 }
 
-/* The last step, and the service that has to answer after it, if somebody watches it. */
-static int64_t closing_ms(const struct kvmig_session *session, int64_t step_ms)
+void kvmig__session_wait_for_followers(struct kvmig_session *session)
 {
-    const int64_t service_ms = session->followers.probes.n ? session->followers.service_ms : 0;
+    int64_t ms = or_ports(session, 0, 1);
 
-    return or_ports(session, with_margin(step_ms)) + (service_ms ? with_margin(service_ms) : 0);
+    if (session->followers.probes.n)
+        ms += with_margin(session->followers.service_ms);
+    kvmig__timer_arm_in(&session->deadline, ms);
 }
 
 static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
@@ -54,9 +55,11 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
         return now_ms + session->queue_ms;
     case KVMIG__ST_CHECKING:
         return now_ms + limits->step_ms;
-    case KVMIG__ST_SCHEDULED:
+    case KVMIG__ST_SCHEDULED: /* a preparation that fails is tried once more */
+        return now_ms + or_ports(session, limits->step_ms, 2);
     case KVMIG__ST_READY:
-        return now_ms + or_ports(session, limits->step_ms);
+        return now_ms + or_ports(session, limits->step_ms, 1) +
+               (session->followers.probes.n ? with_margin(KVMIG__FIRST_ANSWER_MS) : 0);
     case KVMIG__ST_RUNNING: /* also when it is entered again after an abort was refused */
         return (session->call_begun ? session->report->call_started_ms : now_ms) + limits->migrate_ms;
     case KVMIG__ST_ABORTING_CANCEL:
@@ -70,15 +73,21 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
     case KVMIG__ST_SCHEDULING:
     case KVMIG__ST_PREPARING:
     case KVMIG__ST_STOPPING_CANCEL:
+    case KVMIG__ST_FINISHING: /* then as long as ports and probes need */
         return now_ms + with_margin(limits->step_ms);
-    case KVMIG__ST_FINISHING:
-        return now_ms + closing_ms(session, limits->step_ms);
     case KVMIG__ST_UNDOING_FAIL:
     case KVMIG__ST_UNDOING_CANCEL: /* each of its parts is given some time, whatever those before it took */
-        return now_ms + closing_ms(session, 2 * limits->step_ms);
+        return now_ms + with_margin(2 * limits->step_ms);
     default:
         return INT64_MAX;
     }
+}
+
+static struct kvmig_error *step_error(const struct kvmig_session *session)
+{
+    return kvmig__error_new(ETIMEDOUT, "step_timeout_ms", NULL,
+                            "Look at the libvirt daemons of both hosts, or raise step_timeout_ms.",
+                            "a step did not end in time (%s)", kvmig__fsm_state_comment(session->state));
 }
 
 static struct kvmig_error *deadline_error(const struct kvmig_session *session)
@@ -95,15 +104,20 @@ static struct kvmig_error *deadline_error(const struct kvmig_session *session)
                                 "post-copy; or migrate when the guest is less busy.",
                                 "the migration did not end within %lld ms and was aborted",
                                 (long long)session->limits.migrate_ms);
+    case KVMIG__ST_SCHEDULED:
+    case KVMIG__ST_READY:
+        if (kvmig__session_ports_late(session))
+            return kvmig__error_new(ETIMEDOUT, kvmig__session_ports_late(session), NULL,
+                                    "Look at the port's events and its timeline in the report.",
+                                    "port %s did not answer in time", kvmig__session_ports_late(session));
+        return step_error(session);
     case KVMIG__ST_ABORTING_CANCEL:
     case KVMIG__ST_ABORTING_TIMEOUT:
         return kvmig__error_new(ETIMEDOUT, "abort_timeout_ms", NULL, "Look at the libvirt daemons of both hosts.",
                                 "the migrate call did not return within %lld ms after it was aborted",
                                 (long long)session->limits.abort_ms);
     default:
-        return kvmig__error_new(ETIMEDOUT, "step_timeout_ms", NULL,
-                                "Look at the libvirt daemons of both hosts, or raise step_timeout_ms.",
-                                "a step did not end in time (%s)", kvmig__fsm_state_comment(session->state));
+        return step_error(session);
     }
 }
 
@@ -116,17 +130,17 @@ void kvmig__session_on_deadline(void *data)
     if (kvmig__session_close_overdue(session))
         return;
     error = deadline_error(session);
-
     /* While it runs, the call goes on until it is aborted; everything else is given up. */
     if (session->state != KVMIG__ST_RUNNING) {
         session->awaited = KVMIG__NO_STEP;
-        session->followers.gate.open = session->followers.close.open = false;
+        session->followers.gate.open = false;
     }
     if (session->state == KVMIG__ST_FINISHING && kvmig__session_finish_failed(session, error) == KVMIG__IN_AT_UNKNOWN)
         input = KVMIG__IN_AT_UNKNOWN;
     if (session->state == KVMIG__ST_UNDOING_FAIL || session->state == KVMIG__ST_UNDOING_CANCEL)
         input = kvmig__session_undo_overdue(session);
-    kvmig__session_feed(session, input, error);
+    /* The last step may end without the driver, but not without the ports. */
+    kvmig__session_close_driver(session, input, error);
 }
 
 /* ---- moving ---- */

@@ -35,11 +35,13 @@ void kvmig__session_ports_prepare(struct kvmig_session *session)
     }
 }
 
+/* An announcement proves that the target forwards; before the call it is not the guest's, and proves nothing. */
 static bool is_proven(const struct kvmig__session_port *entry)
 {
     const int32_t state = kvmig__port_get_state(entry->port);
 
-    return entry->unprovable || state == KVMIG_PORT_VERIFIED || state == KVMIG_PORT_ACTIVATED;
+    return entry->unprovable || state == KVMIG_PORT_VERIFIED ||
+           (state == KVMIG_PORT_ACTIVATED && entry->session->call_begun);
 }
 
 void kvmig__session_ports_verify(struct kvmig_session *session, bool late)
@@ -78,6 +80,14 @@ const struct kvmig_error *kvmig__session_ports_error(const struct kvmig_session 
     for (size_t i = 0; i < session->followers.ports.n; i++)
         if (session->followers.ports.v[i]->error)
             return session->followers.ports.v[i]->error;
+    return NULL;
+}
+
+const char *kvmig__session_ports_late(const struct kvmig_session *session)
+{
+    for (size_t i = 0; i < session->followers.ports.n; i++)
+        if (session->followers.ports.v[i]->asked)
+            return kvmig_port_name(session->followers.ports.v[i]->port);
     return NULL;
 }
 
@@ -125,13 +135,31 @@ void kvmig__session_ports_tell(struct kvmig_session *session, bool moved)
         tell_end(session->followers.ports.v[i], moved);
 }
 
+static void tell_left(struct kvmig__session_port *entry)
+{
+    static const char hint[] =
+        "Find out where the guest runs with kvmig_cluster_locate(), then call kvmig_port_gc() with that "
+        "host.";
+
+    switch (kvmig__port_get_state(entry->port)) {
+    case KVMIG_PORT_IDLE:
+    case KVMIG_PORT_SUPERSEDED:
+        return;
+    case KVMIG_PORT_CONVERGED:
+    case KVMIG_PORT_ROLLED_BACK:
+        say(entry, "PORT_UNCERTAIN", KVMIG_SEVERITY_ERROR, hint,
+            "was left to the host where the guest had been proven to be, which is not proven any more");
+        return;
+    default:
+        say(entry, "PORT_LEFT_PREPARED", KVMIG_SEVERITY_ERROR, hint,
+            "is left as it is, because it is not proven where the guest runs");
+    }
+}
+
 void kvmig__session_ports_left(struct kvmig_session *session)
 {
     for (size_t i = 0; i < session->followers.ports.n; i++)
-        if (kvmig__port_get_state(session->followers.ports.v[i]->port) != KVMIG_PORT_IDLE)
-            say(session->followers.ports.v[i], "PORT_LEFT_PREPARED", KVMIG_SEVERITY_ERROR,
-                "Find out where the guest runs with kvmig_cluster_locate(), then call kvmig_port_gc() with that host.",
-                "is left as it is, because it is not proven where the guest runs");
+        tell_left(session->followers.ports.v[i]);
 }
 
 /* ---- answers ---- */
@@ -148,8 +176,13 @@ static void emit(struct kvmig__session_port *entry, const struct kvmig_error *er
 static void on_changed(void *data, struct kvmig_port *port)
 {
     struct kvmig__session_port *entry = data;
+    struct kvmig_session *session = entry->session;
 
     (void)port;
+    if (kvmig__port_get_state(entry->port) == KVMIG_PORT_ACTIVATED && !session->call_begun)
+        say(entry, "PORT_ACTIVATED_EARLY", KVMIG_SEVERITY_WARN,
+            "Look for what announces the guest's addresses on the target, for example the pod's own network stack.",
+            "forwards on the target already, although the guest cannot be there yet");
     if (kvmig__port_get_state(entry->port) != KVMIG_PORT_FAILED) /* which comes with its answer */
         emit(entry, NULL);
 }
@@ -255,6 +288,20 @@ int32_t kvmig_session_add_port(struct kvmig_session *session, struct kvmig_port 
     return rc;
 }
 
+static int32_t add_probe(struct kvmig_session *session, struct kvmig_probe *probe)
+{
+    const int32_t rc = kvmig__probe_attach(probe);
+
+    if (rc == -EBUSY)
+        return kvmig__fail(kvmig__error_new(rc, "kvmig_session_add_probe", NULL, "Make a probe for each session.",
+                                            "a session has this probe already"));
+    if (rc)
+        return kvmig__fail(kvmig__error_new(rc, "kvmig_session_add_probe", NULL, "Make a probe for each session.",
+                                            "this probe has run, and cannot be started again"));
+    *KVMIG__PUSH(&session->followers.probes) = probe;
+    return 0;
+}
+
 int32_t kvmig_session_add_probe(struct kvmig_session *session, struct kvmig_probe *probe)
 {
     int32_t rc;
@@ -263,10 +310,8 @@ int32_t kvmig_session_add_probe(struct kvmig_session *session, struct kvmig_prob
         return fail_null("kvmig_session_add_probe");
     kvmig__context_lock(session->context);
     rc = check_addition(session, kvmig__probe_context(probe), "kvmig_session_add_probe");
-    if (!rc) {
-        kvmig__probe_hold(probe);
-        *KVMIG__PUSH(&session->followers.probes) = probe;
-    }
+    if (!rc)
+        rc = add_probe(session, probe);
     kvmig__context_unlock(session->context);
     return rc;
 }
@@ -282,7 +327,7 @@ static void let_go(struct kvmig_session *session)
         free(followers->ports.v[i]);
     }
     for (size_t i = 0; i < followers->probes.n; i++)
-        kvmig__probe_release(followers->probes.v[i]);
+        kvmig__probe_detach(followers->probes.v[i]);
     free(followers->ports.v);
     free(followers->probes.v);
     followers->ports.v = NULL;

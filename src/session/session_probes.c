@@ -43,15 +43,15 @@ bool kvmig__session_probes_ready(const struct kvmig_session *session)
 
 bool kvmig__session_probes_answered(const struct kvmig_session *session, int64_t since_ms)
 {
+    /* A service that was away before is not the migration's fault. */
+    const int64_t before_ms = session->report->call_started_ms - KVMIG__FIRST_ANSWER_MS;
+
     for (size_t i = 0; i < session->followers.probes.n; i++) {
         struct kvmig_probe *probe = session->followers.probes.v[i];
 
-        for (size_t t = 0; t < kvmig_probe_count(probe); t++) {
-            const int64_t last_ms = result_of(probe, t).last_success_ms;
-
-            if (last_ms && last_ms < since_ms)
+        for (size_t t = 0; t < kvmig_probe_count(probe) && kvmig__probe_is_running(probe); t++)
+            if (kvmig__probe_succeeded_since(probe, t, before_ms) && !kvmig__probe_succeeded_since(probe, t, since_ms))
                 return false;
-        }
     }
     return true;
 }

@@ -9,7 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 libvirt_cflags=$(pkg-config --cflags libvirt 2>/dev/null || true)
 count=0
 
-# The body of a function that uses a header: each of its macros for options, and a call.
+# The body of a function that uses a header: each of its macros that begin a struct, and a call.
 use() { # header
     case $1 in
     cluster.h)
@@ -26,7 +26,8 @@ use() { # header
     interface.h)
         echo 'struct kvmig_interface_classifier_opts opts = KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT;'
         echo 'struct kvmig_interfaces_opts read = KVMIG_INTERFACES_OPTS_INIT; struct kvmig_interface_pass pass = KVMIG_INTERFACE_PASS_INIT;'
-        echo 'struct kvmig_interface_classifier *classifier; (void)read; (void)pass;'
+        echo 'struct kvmig_interface interface = KVMIG_INTERFACE_INIT; struct kvmig_workload workload = KVMIG_WORKLOAD_INIT;'
+        echo 'struct kvmig_interface_classifier *classifier; (void)read; (void)pass; (void)interface; (void)workload;'
         echo 'return kvmig_interface_classifier_new(&opts, &classifier);'
         ;;
     kvmig.h)
@@ -47,12 +48,16 @@ use() { # header
         ;;
     port.h)
         echo 'struct kvmig_port_ovn_opts opts = KVMIG_PORT_OVN_OPTS_INIT; struct kvmig_port_opts none = KVMIG_PORT_OPTS_INIT;'
-        echo 'struct kvmig_port *port; if (kvmig_port_open_none(NULL, &none, &port)) return 1;'
+        echo 'struct kvmig_port_ovs ovs = KVMIG_PORT_OVS_INIT; struct kvmig_port_backend backend = KVMIG_PORT_BACKEND_INIT;'
+        echo 'struct kvmig_port *port; if (kvmig_port_open_none(NULL, &none, &port)) return 1; (void)ovs;'
+        echo 'if (kvmig_port_open_backend(NULL, &backend, &none, &port)) return 1;'
         echo 'opts.strategy = KVMIG_PORT_STRATEGY_RARP; return kvmig_port_open_ovn(NULL, &opts, &port);'
         ;;
     probe.h)
         echo 'struct kvmig_probe_opts opts = KVMIG_PROBE_OPTS_INIT; struct kvmig_probe *probe;'
-        echo 'return kvmig_probe_new(NULL, &opts, &probe);'
+        echo 'struct kvmig_probe_target target = KVMIG_PROBE_TARGET_INIT; struct kvmig_probe_result result = KVMIG_PROBE_RESULT_INIT;'
+        echo 'const struct kvmig_probe_target *targets[] = { &target }; opts.targets = targets; opts.n_targets = 1;'
+        echo 'return kvmig_probe_new(NULL, &opts, &probe) || kvmig_probe_get_result(probe, 0, &result);'
         ;;
     session.h)
         echo 'struct kvmig_session_opts opts = KVMIG_SESSION_OPTS_INIT; struct kvmig_session *session;'
@@ -102,7 +107,7 @@ each() { # c or cc, standards, file, header
 [ -z "${CC:-}" ] || command -v "${CC%% *}" >/dev/null || { echo "no compiler $CC"; exit 1; }
 for path in "$src"/include/kvmig/*.h; do
     header=$(basename "$path")
-    for macro in $(sed -n 's/^#define \(KVMIG_[A-Z]*_OPTS_INIT\)\( .*\)\{0,1\}$/\1/p' "$path" | sort -u); do
+    for macro in $(sed -n 's/^#define \(KVMIG_[A-Z_]*_INIT\)\( .*\)\{0,1\}$/\1/p' "$path" | sort -u); do
         use "$header" | grep -qw "$macro" || { echo "the test for $header does not use $macro"; exit 1; }
     done
     write_program "$header" "$tmp/t.c" '' ''

@@ -18,10 +18,15 @@ nm -D --defined-only "$build/.libs/libkvmig.so" | awk '$2 ~ /[TDBRV]/ {sub(/@.*/
 for enum in $(sed -n 's/^enum \(kvmig_[a-z_]*\) {$/\1/p' "$src"/include/kvmig/*.h | grep -v '_flags$'); do
     grep -qx "${enum}_name" "$tmp/headers" || { echo "enum $enum has no ${enum}_name()"; exit 1; }
 done
-# Every option struct has a function that initialises it.
-for opts in $(sed -n 's/^struct \(kvmig_[a-z_]*_opts\) {$/\1/p' "$src"/include/kvmig/*.h); do
-    grep -qx "${opts}_init" "$tmp/headers" || { echo "struct $opts has no ${opts}_init()"; exit 1; }
-done
+# Every struct that callers fill (its size is not filled by the library) has a macro and a function that begin it.
+awk '$1 == "struct" && $3 == "{" { name = $2 } $1 == "size_t" && $2 == "size;" && !/library filled/ { print name }' \
+    "$src"/include/kvmig/*.h >"$tmp/sized"
+sed -n 's/^#define KVMIG_[A-Z_]*_INIT KVMIG_OPTS_INIT(\(kvmig_[a-z_]*\))$/\1/p' "$src"/include/kvmig/*.h >"$tmp/begun"
+[ -s "$tmp/sized" ] || { echo "no struct that callers fill was found"; exit 1; }
+while read -r struct; do
+    grep -qx "$struct" "$tmp/begun" || { echo "struct $struct has no macro that begins it"; exit 1; }
+    grep -qx "${struct}_init" "$tmp/headers" || { echo "struct $struct has no ${struct}_init()"; exit 1; }
+done <"$tmp/sized"
 
 [ -s "$tmp/headers" ] || { echo "no function found in the headers"; exit 1; }
 diff -u "$tmp/headers" "$tmp/map" || { echo "headers (-) and src/libkvmig.map (+) differ"; exit 1; }

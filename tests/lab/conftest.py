@@ -65,7 +65,7 @@ def make_vm(lab):
 
 @pytest.fixture
 def ovn(lab):
-    """OVN as it should be: no faults, no ports but those of guests and the client."""
+    """OVN as it should be: no faults, no ports but those of guests and the client; and so it must be left."""
     if lab.ovn.is_up:
         lab.ovn.heal()
     else:
@@ -73,21 +73,35 @@ def ovn(lab):
     lab.ovn.remove_test_ports()
     yield lab.ovn
     lab.ovn.heal()
+    try:
+        lab.ovn.assert_nothing_left()
+    finally:
+        lab.ovn.remove_test_ports()
 
 
 @pytest.fixture
 def make_ovn_vm(lab, ovn):
-    """Makes guests in OVN. When the test is over, their ports must be clean and where the guests run."""
-    made = {}
+    """Makes guests in OVN. When the test is over, their ports must be clean and where the guests run.
 
-    def make(name, check=True, **options):
-        made[name] = check
+    One that was made with pin=True must also be pinned to there.
+    """
+    made, checked = {}, {}
+
+    def make(name, check=True, pin=False, **options):
         lab.destroy_vm(name)
-        return lab.create_vm(name, network="ovn", **options)
+        made[name] = None
+        made[name] = lab.create_vm(name, network="ovn", pin=pin, **options)
+        if check:
+            checked[name] = pin
+        return made[name]
     yield make
     try:
         ovn.heal()
-        if made and all(made.values()):
+        for name, pinned in checked.items():
+            if name in lab.vm_names():
+                for port in made[name].ports:
+                    ovn.assert_clean(port["lsp"], ovn.running_on(name), pinned=pinned)
+        if len(checked) == len(made):
             ovn.assert_clean_all()
     finally:
         for name in made:

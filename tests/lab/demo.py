@@ -52,6 +52,25 @@ def show_numbers(report):
         print(f"{line['at_ms']:6} ms  {line['what']}")
 
 
+def show_port(ovn, vm):
+    """Where the port is, as the databases say it; True when it is on host b alone and nothing temporary is left."""
+    port, binding = ovn.lsp(vm.lsp), ovn.binding(vm.lsp)
+    print(f"northbound: port {vm.lsp} is pinned to {port['options'].get('requested-chassis', 'nothing')}")
+    print(f"southbound: bound to {binding['chassis']}, {'up' if binding['up'] else 'DOWN'}; "
+          f"further chassis: {', '.join(binding['additional']) or 'none'}")
+    for host in "ab":
+        name, row = ovn.interface_of(host, vm.lsp)
+        print(f"Open vSwitch of host {host}: "
+              + (f"{name}, ovn-installed {str(row['ovn_installed']).lower()}" if name else "no interface of it"))
+    try:
+        ovn.assert_clean(vm.lsp, "b")
+    except AssertionError as e:
+        print(f"NOT CLEAN: {e}")
+        return False
+    print("no token, no temporary option and no second interface is left")
+    return True
+
+
 def demonstrate(lab, build):
     say("the lab: two hosts with libvirtd, QEMU, Open vSwitch and ovn-controller; OVN's databases; a client")
     lab.up(hosts=2, ovn=True)
@@ -73,6 +92,9 @@ def demonstrate(lab, build):
     show_numbers(json.loads(report_file.read_text()))
     say("where the guest is now")
     run_tool(lab, build, "where", VM, "--source", "kvmig-a", "--target", "kvmig-b")
+    say("where the port is now")
+    followed = show_port(lab.ovn, vm)
+    say("whether it is the same guest")
     after, disks = vm.status(), vm.verify()
     same = after["boot_id"] == before["boot_id"]
     whole = all(d["complete"] for d in disks.values())
@@ -81,7 +103,7 @@ def demonstrate(lab, build):
           + ", ".join(f"{name} {d['records']} records" for name, d in disks.items()))
     say("the report")
     print(report_file.read_text())
-    return 0 if same and whole else 1
+    return 0 if same and whole and followed else 1
 
 
 def main():

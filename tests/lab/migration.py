@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Running the `kvmig` tool in the lab, and the invariants that every test checks.
 
-A Migration is one running `kvmig migrate --json`; its events are read as they
+A Running is one running `kvmig ... --json`, and a Migration one that migrates; its events are read as they
 come. Guest remembers what the guest and the hosts looked like before, and
 proves afterwards where the guest is and that nothing was lost or left.
 """
@@ -58,12 +58,11 @@ class CopyWatch:
         assert not self.doubles, f"two running copies: {self.doubles}"
 
 
-class Migration:
-    """One `kvmig migrate --json` and the events that it printed so far."""
+class Running:
+    """A `kvmig ... --json` that runs, and the events that it printed so far."""
 
-    def __init__(self, argv, watch):
+    def __init__(self, argv):
         self.events = []
-        self._watch = watch
         self._new = threading.Condition()
         # A runner in the background may have SIGINT ignored, and the tool respects that; these tests press Ctrl-C.
         self._process = subprocess.Popen(["env", "--default-signal=INT", *map(str, argv)],
@@ -93,9 +92,6 @@ class Migration:
     def of_type(self, kind):
         return [e for e in self.events if e.get("type") == kind]
 
-    def phases(self):
-        return [e["phase"] for e in self.of_type("phase")]
-
     def wait_for(self, condition, what, timeout=DEADLINE):
         """The first event that fulfils the condition."""
         deadline = time.monotonic() + timeout
@@ -113,13 +109,9 @@ class Migration:
                                          f"stderr: {self.stderr}")
                 self._new.wait(min(left, 0.2))
 
-    def wait_phase(self, phase, timeout=DEADLINE):
-        return self.wait_for(lambda e: e.get("type") == "phase" and e["phase"] == phase,
-                             f"phase {phase}", timeout)
-
-    def wait_progress(self, condition, what, timeout=DEADLINE):
-        return self.wait_for(lambda e: e.get("type") == "progress" and condition(e["progress"]),
-                             what, timeout)
+    def wait_port(self, state, timeout=DEADLINE):
+        """The first event that says this state of a port."""
+        return self.wait_for(lambda e: e.get("port_state") == state, f"port {state}", timeout)
 
     def cancel(self):
         self._process.send_signal(signal.SIGINT)
@@ -128,13 +120,12 @@ class Migration:
         """SIGKILL: the calling process dies."""
         self._process.kill()
         self._process.wait(10)
-        self._watch.finish()
 
     def running(self):
         return self._process.poll() is None
 
-    def finish(self, timeout=DEADLINE):
-        """Waits for the end; returns (exit code, report)."""
+    def wait_end(self, timeout=DEADLINE):
+        """Waits for the end; returns the exit code."""
         try:
             code = self._process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -143,9 +134,37 @@ class Migration:
                                  f"stderr: {self.stderr}") from None
         for reader in self._readers:
             reader.join(10)
-        self._watch.finish()
         assert code != 99, f"sanitizer: {self.stderr}"
         assert "runtime error" not in self.stderr, self.stderr
+        return code
+
+
+class Migration(Running):
+    """One `kvmig migrate --json`; `watch` looks for two running copies meanwhile."""
+
+    def __init__(self, argv, watch):
+        self._watch = watch
+        super().__init__(argv)
+
+    def phases(self):
+        return [e["phase"] for e in self.of_type("phase")]
+
+    def wait_phase(self, phase, timeout=DEADLINE):
+        return self.wait_for(lambda e: e.get("type") == "phase" and e["phase"] == phase,
+                             f"phase {phase}", timeout)
+
+    def wait_progress(self, condition, what, timeout=DEADLINE):
+        return self.wait_for(lambda e: e.get("type") == "progress" and condition(e["progress"]),
+                             what, timeout)
+
+    def kill(self):
+        super().kill()
+        self._watch.finish()
+
+    def finish(self, timeout=DEADLINE):
+        """Waits for the end; returns (exit code, report)."""
+        code = self.wait_end(timeout)
+        self._watch.finish()
         self._check_stream()
         reports = self.of_type("report")
         return code, reports[-1] if reports else None

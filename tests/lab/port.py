@@ -5,12 +5,9 @@ A PortTool speaks for one migration: all its runs use one owner token, each in a
 logical port with a tap on one or both hosts, so that claims and activation are OVN's own although no guest is there.
 """
 import json
-import os
-import subprocess
 import uuid
 
-from kvmiglab import proc
-from migration import BUILD, ENVIRONMENT
+from migration import BUILD, Running
 
 OK, FAILED, REFUSED, UNREACHABLE = 0, 1, 3, 6
 SOURCE, TARGET = "kvmig-a", "kvmig-b"
@@ -32,10 +29,12 @@ def database_options(ovn, kind="tcp", sb=True, ovs=("a", "b"), tls_case="good"):
 class PortRun:
     """A finished `kvmig port`."""
 
-    def __init__(self, code, lines, stderr):
-        self.code, self.stderr = code, stderr
-        self.events = [line for line in lines if line["type"] == "port" and "port_state" in line]
-        documents = [line for line in lines if line["type"] == "port" and "timeline" in line]
+    def __init__(self, running, timeout):
+        self.code = running.wait_end(timeout)
+        self.stderr = running.stderr
+        lines = running.of_type("port")
+        self.events = [line for line in lines if "port_state" in line]
+        documents = [line for line in lines if "timeline" in line]
         self.port = documents[-1] if documents else None
 
     @property
@@ -44,6 +43,10 @@ class PortRun:
 
     def notes(self, what=None):
         return [n for n in self.port["timeline"] if what is None or n["what"] == what]
+
+    def at_ms(self, what):
+        """When the timeline says so for the first time."""
+        return self.notes(what)[0]["at_ms"]
 
     def error(self):
         """Everything that was said about a failure, in one text."""
@@ -65,15 +68,13 @@ class PortTool:
                                   *map(str, args)])
 
     def start(self, verb, *args):
-        return subprocess.Popen(self.argv(verb, *args), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, env={**os.environ, **ENVIRONMENT})
+        """Returns while it runs; `finish` waits for its end."""
+        return Running(self.argv(verb, *args))
 
-    def finish(self, process, timeout=60):
-        out, err = process.communicate(timeout=timeout)
-        assert process.returncode != 99 and "runtime error" not in err, err
-        return PortRun(process.returncode, [json.loads(line) for line in out.splitlines()], err)
+    def finish(self, running, timeout=90):
+        return PortRun(running, timeout)
 
-    def run(self, verb, *args, timeout=60):
+    def run(self, verb, *args, timeout=90):
         return self.finish(self.start(verb, *args), timeout)
 
     def ok(self, verb, *args):
@@ -148,15 +149,3 @@ class TestPort:
             if other != host:
                 self.unplug(other)
         self.ovn.assert_clean(self.name, host)
-
-
-def claims_of(ovn, port, during):
-    """Bindings that were seen while `during` ran: which chassis had the port."""
-    seen = set()
-
-    def look():
-        binding = ovn.binding(port.name)
-        seen.add((binding["chassis"], tuple(sorted(binding["additional"]))))
-        return during()
-    proc.wait_until(look, "end of what is watched", 30, step=0.02)
-    return seen

@@ -201,6 +201,7 @@ static void fill_lsp(const struct sim *sim, size_t i, int source, int target, st
     out->activation_strategy = kvmig__strdup(lsp->strategy);
     out->owner = kvmig__strdup(lsp->owner);
     out->previous = kvmig__strdup(lsp->previous);
+    out->has_address = !lsp->no_address;
     if (sim->with_sb)
         fill_binding(sim, i, out);
     if (sim->with_ovs && source >= 0)

@@ -28,6 +28,7 @@ struct sim_lsp {
     unsigned generation; /* of the UUID */
     char *requested, *strategy, *owner, *previous;
     unsigned others; /* keys of other writers, for exact guards */
+    bool no_address;
     char *first_strategy; /* what stood there before anybody came */
     /* SB; chassis by number, -1 = none */
     int want, main;
@@ -60,7 +61,7 @@ struct sim_edit {
     size_t lsp;
     unsigned generation;
     bool exact;
-    char *if_owner, *if_requested;
+    char *if_owner, *if_requested, *if_previous;
     char *was_requested, *was_strategy, *was_owner, *was_previous; /* when it was ordered */
     unsigned was_others;
     char *requested, *strategy, *owner, *previous;

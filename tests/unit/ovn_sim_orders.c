@@ -8,8 +8,9 @@ void sim_order_clear(struct sim_order *order)
 {
     for (size_t i = 0; i < order->edits.n; i++) {
         struct sim_edit *e = &order->edits.v[i];
-        char *strings[] = { e->if_owner,     e->if_requested, e->was_requested, e->was_strategy, e->was_owner,
-                            e->was_previous, e->requested,    e->strategy,      e->owner,        e->previous };
+        char *strings[] = { e->if_owner,     e->if_requested, e->if_previous,  e->was_requested,
+                            e->was_strategy, e->was_owner,    e->was_previous, e->requested,
+                            e->strategy,     e->owner,        e->previous };
 
         for (size_t k = 0; k < KVMIG__N_ELEMENTS(strings); k++)
             free(strings[k]);
@@ -74,6 +75,7 @@ static void take_edit(struct sim *sim, struct sim_order *order, const struct kvm
     e->exact = edit->exact;
     e->if_owner = kvmig__strdup(edit->if_owner);
     e->if_requested = kvmig__strdup(edit->if_requested);
+    e->if_previous = kvmig__strdup(edit->if_previous);
     e->was_requested = kvmig__strdup(lsp->requested);
     e->was_strategy = kvmig__strdup(lsp->strategy);
     e->was_owner = kvmig__strdup(lsp->owner);
@@ -115,7 +117,8 @@ static bool guard_holds(const struct sim *sim, const struct sim_edit *e)
     if (!lsp->exists || lsp->generation != e->generation)
         return false;
     if (!e->exact)
-        return kvmig__str_eq(lsp->owner, e->if_owner) && kvmig__str_eq(lsp->requested, e->if_requested);
+        return kvmig__str_eq(lsp->owner, e->if_owner) && kvmig__str_eq(lsp->requested, e->if_requested) &&
+               (!e->if_previous || kvmig__str_eq(lsp->previous, e->if_previous));
     return kvmig__str_eq(lsp->requested, e->was_requested) && kvmig__str_eq(lsp->strategy, e->was_strategy) &&
            kvmig__str_eq(lsp->owner, e->was_owner) && kvmig__str_eq(lsp->previous, e->was_previous) &&
            lsp->others == e->was_others;

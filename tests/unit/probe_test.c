@@ -6,6 +6,8 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,34 @@ struct clients {
     size_t n;
 };
 
+static void reset_on_close(int fd)
+{
+    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+}
+
+static void send_text(const struct server *server, int fd)
+{
+    const size_t len = strlen(server->text), piece = server->in_pieces ? 1 : len;
+    const int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    for (size_t at = 0; at < len && !server->ends; at += piece) {
+        send(fd, server->text + at, piece, MSG_NOSIGNAL);
+        if (server->in_pieces)
+            poll(NULL, 0, 1);
+    }
+}
+
 static void answer(struct server *server, int fd, const char *data, size_t n)
 {
     char head[128];
 
     if (server->manner == SERVER_ECHO) {
         send(fd, data, n, MSG_NOSIGNAL);
+    } else if (server->manner == SERVER_TEXT) {
+        send_text(server, fd);
     } else if (server->manner == SERVER_GARBAGE) {
         send(fd, "220 welcome to another service\r\n", 32, MSG_NOSIGNAL);
     } else {
@@ -41,13 +65,11 @@ static void drop_client(struct clients *clients, size_t index)
 
 static void obey(struct server *server, struct clients *clients)
 {
-    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
-
     if (server->order == ORDER_NONE)
         return;
     while (clients->n) {
         if (server->order == ORDER_RESET)
-            setsockopt(clients->fds[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+            reset_on_close(clients->fds[0]);
         drop_client(clients, 0);
     }
     server->order = ORDER_NONE;
@@ -67,7 +89,12 @@ static void serve(struct server *server, struct clients *clients, const struct p
             drop_client(clients, i);
         } else {
             server->requests++;
+            snprintf(server->request, sizeof(server->request), "%.*s", (int)got, data);
             answer(server, clients->fds[i], data, (size_t)got);
+            if (server->after_text == ORDER_RESET)
+                reset_on_close(clients->fds[i]);
+            if (server->after_text != ORDER_NONE)
+                drop_client(clients, i);
         }
     }
 }
@@ -129,11 +156,22 @@ static int listen_on(const char *host, int backlog, uint16_t *out_port)
     return fd;
 }
 
+static void begin_to_serve(struct server *server, const char *host)
+{
+    server->listener = listen_on(host, 64, &server->port);
+    assert_int_equal(pthread_create(&server->thread, NULL, server_main, server), 0);
+}
+
 void server_start(struct server *server, const char *host, enum server_manner manner)
 {
     *server = (struct server){ .manner = manner, .status = 200 };
-    server->listener = listen_on(host, 64, &server->port);
-    assert_int_equal(pthread_create(&server->thread, NULL, server_main, server), 0);
+    begin_to_serve(server, host);
+}
+
+void server_start_text(struct server *server, const char *text, bool in_pieces, enum server_order after_text)
+{
+    *server = (struct server){ .manner = SERVER_TEXT, .text = text, .in_pieces = in_pieces, .after_text = after_text };
+    begin_to_serve(server, "127.0.0.1");
 }
 
 void server_stop(struct server *server)

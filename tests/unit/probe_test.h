@@ -16,15 +16,20 @@ enum server_manner {
     SERVER_ECHO, /* sends back what comes in */
     SERVER_HTTP, /* one answer with server.status, the body of which never ends */
     SERVER_GARBAGE, /* answers with something else */
+    SERVER_TEXT, /* answers with server.text */
 };
 
-enum server_order { ORDER_NONE, ORDER_RESET, ORDER_FINISH }; /* what to do with the connections that stand */
+enum server_order { ORDER_NONE, ORDER_RESET, ORDER_FINISH }; /* what to do with connections that stand */
 
 struct server {
     int listener;
     uint16_t port;
     pthread_t thread;
     enum server_manner manner; /* fixed */
+    const char *text; /* fixed */
+    bool in_pieces; /* fixed: the text goes out byte by byte */
+    enum server_order after_text; /* fixed: what to do with the connection after the text */
+    char request[4096]; /* the last one, as text; to be read after the stop */
     _Atomic int status; /* of HTTP answers */
     _Atomic int is_silent; /* accepts nothing and reads nothing */
     _Atomic int order; /* becomes ORDER_NONE when it is done */
@@ -33,6 +38,8 @@ struct server {
 
 /* host is "127.0.0.1" or "::1". */
 void server_start(struct server *server, const char *host, enum server_manner manner);
+/* One that answers with a text. */
+void server_start_text(struct server *server, const char *text, bool in_pieces, enum server_order after_text);
 void server_stop(struct server *server);
 /* Opens and closes a listener: a port at which nobody listens. */
 uint16_t server_free_port(void);

@@ -6,7 +6,9 @@
 #include "context/curl.h"
 #include "fake_peer.h"
 
+#include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 
 /* ---- a name service that hangs: takes the place of the C library's ---- */
 
@@ -262,6 +264,39 @@ static void connections_end_with_the_context(void **state)
     close(connection);
 }
 
+/* The descriptor of this process that is connected to the server; -1 if there is none. */
+static int client_of(const struct server *server)
+{
+    struct sockaddr_in listens = { 0 }, peer;
+    socklen_t n = sizeof(listens);
+
+    assert_int_equal(getsockname(server->peer.listener, (struct sockaddr *)&listens, &n), 0);
+    for (int fd = 3; fd < 256; fd++) {
+        n = sizeof(peer);
+        if (getpeername(fd, (struct sockaddr *)&peer, &n) == 0 && peer.sin_family == AF_INET &&
+            peer.sin_port == listens.sin_port)
+            return fd;
+    }
+    return -1;
+}
+
+static void connections_are_not_inherited_by_programs(void **state)
+{
+    struct server *server = *state;
+    struct task task;
+    int connection;
+
+    task_init(&task, server->context, server->url);
+    start_locked(&task);
+    connection = accept_request(server);
+    assert_true(client_of(server) >= 0);
+    assert_int_equal(fcntl(client_of(server), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    peer_say(connection, response);
+    test_run_until(server->context, &task.done, 1);
+    task_end(&task);
+    close(connection);
+}
+
 static void two_contexts_keep_to_themselves(void **state)
 {
     struct server *server = *state;
@@ -330,6 +365,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(done_may_remove_and_begin_transfers, setup, teardown),
         cmocka_unit_test_setup_teardown(a_finished_transfer_can_be_started_again, setup, teardown),
         cmocka_unit_test_setup_teardown(connections_end_with_the_context, setup, teardown),
+        cmocka_unit_test_setup_teardown(connections_are_not_inherited_by_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(two_contexts_keep_to_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(a_name_service_that_hangs_holds_nobody_up, setup, teardown),
         cmocka_unit_test_setup_teardown(the_slot_of_a_context_keeps_a_pointer, setup, teardown),

@@ -416,6 +416,8 @@ static void refuse_opts(const struct kvmig_interface_classifier_opts *opts, cons
 static void options_that_make_no_sense_are_refused(void **state)
 {
     struct kvmig_interface_classifier_opts opts = KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT;
+    struct kvmig_interface interface = KVMIG_INTERFACE_INIT;
+    struct kvmig_workload workload = KVMIG_WORKLOAD_INIT;
     struct kvmig_interface_report *report;
     struct kvmig_interface_pass pass;
     char *text;
@@ -438,6 +440,13 @@ static void options_that_make_no_sense_are_refused(void **state)
     assert_int_equal(kvmig_interface_pass_init(&pass, sizeof(pass)), 0);
     assert_int_equal(pass.size, sizeof(pass));
     assert_int_equal(kvmig_interface_pass_init(NULL, sizeof(pass)), -EINVAL);
+    assert_int_equal(kvmig_interface_init(NULL, sizeof(interface)), -EINVAL);
+    assert_int_equal(kvmig_workload_init(NULL, sizeof(workload)), -EINVAL);
+    interface.ofport = workload.kind = 7;
+    assert_int_equal(kvmig_interface_init(&interface, sizeof(interface)), 0);
+    assert_int_equal(kvmig_workload_init(&workload, sizeof(workload)), 0);
+    assert_true(interface.size == sizeof(interface) && !interface.ofport);
+    assert_true(workload.size == sizeof(workload) && !workload.kind);
     assert_int_equal(kvmig_interface_classify(NULL, &pass, &report), -EINVAL);
     assert_int_equal(kvmig_interface_report_to_json(NULL, &text), -EINVAL);
     kvmig_interface_classifier_free(NULL);

@@ -376,7 +376,7 @@ static char *codes_of(struct fixture *f)
     struct kvmig__strlist codes = { 0 };
     char *text;
 
-    kvmig__ovn_find(&f->facts, "vm", "me", &findings);
+    kvmig__ovn_find(&f->facts, "vm", &findings);
     for (size_t i = 0; i < findings.n; i++)
         kvmig__strlist_add(&codes, findings.v[i].code);
     kvmig__findings_clear(&findings);
@@ -399,6 +399,28 @@ static void duplicate_interfaces_are_counted(void **state)
     codes = codes_of(&f);
     assert_string_equal(codes, "DUPLICATE_IFACE_ID");
     free(codes);
+    close_fixture(&f);
+}
+
+static void an_address_counts_if_ovn_can_read_it(void **state)
+{
+    static const struct {
+        const char *columns;
+        bool has_address;
+    } cases[] = { { "{\"addresses\":[\"set\",[]]}", false },
+                  { "{\"addresses\":\"unknown\"}", false },
+                  { "{\"addresses\":[\"set\",[\"dynamic\",\"unknown\"]]}", false },
+                  { "{\"addresses\":\"52:54:00:00:00:01 10.0.0.7\"}", true },
+                  { "{\"addresses\":[\"set\",[\"52:54:00:00:00:01\",\"unknown\"]]}", true } };
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(cases); i++) {
+        edit(&f, f.world.nb, "Logical_Switch_Port", OVN_LSP, cases[i].columns);
+        gather(&f, "hv1", "hv2");
+        assert_int_equal(f.facts.lsps.v[0].has_address, cases[i].has_address);
+    }
     close_fixture(&f);
 }
 
@@ -450,11 +472,17 @@ static void findings_name_what_operations_would_trip_over(void **state)
                  "[\"activation-strategy\",\"rarp\"]]],"
                  "\"external_ids\":[\"map\",[[\"kvmig-owner\",\"they\"]]]}",
                  "UNEXPECTED_CHASSIS_COUNT DUPLICATE_CHASSIS");
-    /* Without a strategy because that was asked for. */
+    /* Without a strategy because its owner, whoever that is, asked for that. */
     assert_codes(&f,
                  "{\"options\":[\"map\",[[\"requested-chassis\",\"hv1,hv2\"]]],"
-                 "\"external_ids\":[\"map\",[[\"kvmig-owner\",\"me\"]]]}",
+                 "\"external_ids\":[\"map\",[[\"kvmig-owner\",\"they\"],"
+                 "[\"kvmig-previous\",\"kvmig1;source=hv1;target=hv2;activation=none;since=5\"]]]}",
                  "");
+    assert_codes(&f,
+                 "{\"options\":[\"map\",[[\"requested-chassis\",\"hv1,hv2\"]]],"
+                 "\"external_ids\":[\"map\",[[\"kvmig-owner\",\"me\"],"
+                 "[\"kvmig-previous\",\"kvmig1;source=hv1;target=hv2;activation=rarp;since=5\"]]]}",
+                 "ACTIVATION_STRATEGY_MISSING");
     kvmig__context_lock(f.context);
     f.world.no_northd = true;
     kvmig__context_unlock(f.context);
@@ -490,6 +518,7 @@ int main(void)
         cmocka_unit_test(integration_bridge_may_have_another_name),
         cmocka_unit_test(options_and_versions_of_ovn_are_read),
         cmocka_unit_test(duplicate_interfaces_are_counted),
+        cmocka_unit_test(an_address_counts_if_ovn_can_read_it),
         cmocka_unit_test(chassis_may_be_known_by_another_name_and_without_a_database),
         cmocka_unit_test(findings_name_what_operations_would_trip_over),
     };

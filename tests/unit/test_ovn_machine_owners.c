@@ -2,35 +2,9 @@
 /*
  * The machine of an OVN port among others: another process of its owner, other owners, and systems that know no tokens.
  */
-#include "ovn_sim.h"
+#include "ovn_settle_test.h"
 
 #include <errno.h>
-
-static void prepared(struct sim *sim, const char *pinned)
-{
-    sim_init(sim, KVMIG_PORT_STRATEGY_AUTO);
-    sim_pin(sim, 0, pinned, NULL);
-    sim_run(sim, 20);
-    sim_wish(sim, KVMIG__OVN_PREPARE, "hv1", "hv2");
-    sim_finish(sim, 1000);
-    assert_int_equal(sim->state, KVMIG_PORT_PREPARED);
-    sim_plug(sim, 1, true);
-    sim_run(sim, 100);
-}
-
-static void wish(struct sim *sim, enum kvmig__ovn_wish wish, const char *winner)
-{
-    sim->want_detail = "converged";
-    sim_wish(sim, wish, winner, NULL);
-    sim_finish(sim, 70000);
-}
-
-static void assert_state(const struct sim *sim, int32_t state)
-{
-    if (sim->error)
-        fail_msg("%s", kvmig_error_message(sim->error));
-    assert_int_equal(sim->state, state);
-}
 
 static void another_process_of_the_owner_finishes(void **state)
 {
@@ -78,6 +52,37 @@ static void another_name_of_the_winner_is_understood_before_it_is_judged(void **
     sim_finish(&sim, 70000);
     assert_state(&sim, KVMIG_PORT_CONVERGED);
     sim_assert_clean(&sim, "hv2");
+    sim_clear(&sim);
+}
+
+/* A write whose answer was lost may arrive when the same owner has prepared the port anew. */
+static void a_late_roll_back_does_not_touch_the_next_preparation_of_the_same_owner(void **state)
+{
+    struct sim_order late;
+    struct sim sim;
+
+    (void)state;
+    sim_init(&sim, KVMIG_PORT_STRATEGY_AUTO);
+    sim_pin(&sim, 0, "hv1", NULL);
+    sim_run(&sim, 20);
+    sim_wish(&sim, KVMIG__OVN_PREPARE, "hv1", "hv2");
+    sim_finish(&sim, 1000);
+    sim_wish(&sim, KVMIG__OVN_ROLLBACK, NULL, NULL);
+    while (!sim.order.out)
+        sim_tick(&sim);
+    late = sim.order;
+    sim.order = (struct sim_order){ 0 };
+    sim_commit(&sim, &late); /* the answer is lost, and so the next look finds it done */
+    kvmig__ovn_machine_written(sim.machine, KVMIG__OVN_LOST, NULL, sim.now_ms);
+    sim_finish(&sim, 70000);
+    assert_state(&sim, KVMIG_PORT_ROLLED_BACK);
+    sim_run(&sim, 20);
+    sim_wish(&sim, KVMIG__OVN_PREPARE, "hv1", "hv2");
+    sim_finish(&sim, 1000);
+    assert_state(&sim, KVMIG_PORT_PREPARED);
+    assert_false(sim_commit(&sim, &late));
+    assert_string_equal(sim.lsps[0].requested, "hv1,hv2");
+    sim_order_clear(&late);
     sim_clear(&sim);
 }
 
@@ -263,6 +268,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(another_process_of_the_owner_finishes),
         cmocka_unit_test(another_name_of_the_winner_is_understood_before_it_is_judged),
+        cmocka_unit_test(a_late_roll_back_does_not_touch_the_next_preparation_of_the_same_owner),
         cmocka_unit_test(a_late_clean_up_does_not_touch_the_next_migration),
         cmocka_unit_test(another_owner_who_comes_between_look_and_write_is_not_touched),
         cmocka_unit_test(the_next_owner_during_the_proof_supersedes_it),

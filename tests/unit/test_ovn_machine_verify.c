@@ -388,6 +388,19 @@ static void another_process_of_the_owner_verifies_what_the_first_prepared(void *
     sim_clear(&sim);
 }
 
+static void a_port_that_is_not_there_is_said_to_be_so(void **state)
+{
+    struct sim sim;
+
+    (void)state;
+    sim_init(&sim, KVMIG_PORT_STRATEGY_AUTO);
+    sim.lsps[0].exists = false;
+    sim_wish(&sim, KVMIG__OVN_VERIFY, NULL, NULL);
+    sim_finish(&sim, 10);
+    sim_assert_error(&sim, ENOENT, "no logical port");
+    sim_clear(&sim);
+}
+
 static void all_ports_have_to_be_proven(void **state)
 {
     struct sim sim;
@@ -554,6 +567,7 @@ int main(void)
         cmocka_unit_test(what_can_never_be_proven_is_refused_at_once),
         cmocka_unit_test(what_is_not_prepared_by_us_cannot_be_verified),
         cmocka_unit_test(another_process_of_the_owner_verifies_what_the_first_prepared),
+        cmocka_unit_test(a_port_that_is_not_there_is_said_to_be_so),
         cmocka_unit_test(all_ports_have_to_be_proven),
         cmocka_unit_test(a_lost_bump_is_bumped_again),
         cmocka_unit_test(late_verification_arms_with_a_barrier),

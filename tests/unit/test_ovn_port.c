@@ -60,6 +60,47 @@ static void repeated_preparation_writes_nothing(void **state)
     close_fixture(&f);
 }
 
+/* Another process, which knows nothing but the owner: another handle, made when the first is gone. */
+static void another_handle_of_the_owner_goes_on(void **state)
+{
+    struct fixture f;
+    size_t n;
+
+    (void)state;
+    prepare_fixture(&f);
+    f.opts.strategy = KVMIG_PORT_STRATEGY_NONE;
+    open_port(&f);
+    to_prepared(&f);
+    kvmig_port_unref(f.port);
+    port_settle(f.context);
+    f.caller.n_frees = 0;
+    plug_target(&f);
+    n = n_transactions(&f);
+    f.opts.strategy = KVMIG_PORT_STRATEGY_AUTO;
+    open_port(&f);
+    assert_int_equal(kvmig_port_verify(f.port), 0);
+    port_run_until(f.context, &f.caller, "verifying verified");
+    assert_int_equal(n_writes(&f, "kvmig prepare"), 1); /* by the first */
+    assert_true(n_transactions(&f) > n); /* the barrier */
+    assert_nb(&f, "hv1,hv2", "-", "me");
+    assert_int_equal(kvmig_port_converge(f.port, "hv2"), 0);
+    port_run_until(f.context, &f.caller, "converged");
+    assert_nb(&f, "hv2", "-", "-");
+    close_fixture(&f);
+}
+
+static void what_was_not_prepared_by_this_owner_is_not_verified(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    assert_int_equal(kvmig_port_verify(f.port), 0);
+    port_run_until(f.context, &f.caller, "failed(KVMIG_EPHASE)");
+    assert_int_equal(n_transactions(&f), 0);
+    close_fixture(&f);
+}
+
 static void wishes_may_name_hosts_as_the_caller_does(void **state)
 {
     struct fixture f;
@@ -306,6 +347,8 @@ int main(void)
         cmocka_unit_test(port_follows_the_guest_to_the_target),
         cmocka_unit_test(rollback_leaves_the_port_on_the_source),
         cmocka_unit_test(repeated_preparation_writes_nothing),
+        cmocka_unit_test(another_handle_of_the_owner_goes_on),
+        cmocka_unit_test(what_was_not_prepared_by_this_owner_is_not_verified),
         cmocka_unit_test(wishes_may_name_hosts_as_the_caller_does),
         cmocka_unit_test(chassis_that_nobody_knows_is_refused),
         cmocka_unit_test(port_without_southbound_database_is_settled_at_commit),

@@ -30,6 +30,7 @@ static void round_trip(struct kvmig__ovn_previous in)
     assert_same(out.activation_strategy, in.activation_strategy);
     assert_same(out.source, in.source);
     assert_same(out.target, in.target);
+    assert_same(out.activation, in.activation);
     assert_int_equal(out.since_ms, in.since_ms);
     kvmig__ovn_previous_clear(&out);
     free(text);
@@ -41,9 +42,9 @@ static void what_is_written_is_read_again(void **state)
     round_trip((struct kvmig__ovn_previous){ 0 });
     round_trip((struct kvmig__ovn_previous){ .requested_chassis = (char *)"" });
     round_trip((struct kvmig__ovn_previous){ (char *)"hv1", (char *)"rarp,garp", (char *)"hv1", (char *)"node-2.lab",
-                                             1700000000123 });
+                                             (char *)"rarp,garp,na", 1700000000123 });
     round_trip((struct kvmig__ovn_previous){ (char *)"a b;c=d%e", (char *)"\"\\\n\t\x01\x7f", (char *)"\xc3\xa4\xff",
-                                             (char *)";;==", 1 });
+                                             (char *)";;==", (char *)"none", 1 });
 }
 
 static void the_form_is_the_documented_one(void **state)
@@ -105,7 +106,8 @@ static void damage_is_noticed(void **state)
 
 static void cut_off_text_never_crashes_and_never_invents(void **state)
 {
-    struct kvmig__ovn_previous in = { (char *)"h v1", (char *)"rarp", (char *)"hv1", (char *)"hv2", 1700000000000 },
+    struct kvmig__ovn_previous in = { (char *)"h v1", (char *)"rarp", (char *)"hv1",
+                                      (char *)"hv2",  (char *)"none", 1700000000000 },
                                out;
     char *text = kvmig__ovn_previous_write(&in);
 

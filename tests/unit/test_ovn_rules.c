@@ -43,6 +43,45 @@ static void a_chassis_is_found_by_name_before_host_name(void **state)
     kvmig__ovn_facts_clear(&facts);
 }
 
+static void an_address_begins_with_a_mac(void **state)
+{
+    static const char *const good[] = { "52:54:00:00:00:01", "52:54:00:00:00:0A 10.0.0.7 fd00::7", "0:0:0:0:0:1",
+                                        "52:54:00:00:00:01 dynamic", "aB:cD:eF:00:11:22 10.0.0.0/24" };
+    static const char *const bad[] = { "",
+                                       "unknown",
+                                       "dynamic",
+                                       "router",
+                                       "dynamic 10.0.0.7",
+                                       "10.0.0.7",
+                                       "fd00::7",
+                                       "52:54:00:00:00",
+                                       "52:54:00:00:00:",
+                                       "52:54:00:00:00:01:02",
+                                       "52:54:00:00:00:012",
+                                       "52-54-00-00-00-01",
+                                       "52:54:00:00:00:0g" };
+
+    (void)state;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(good); i++)
+        if (!kvmig__ovn_is_address(good[i]))
+            fail_msg("\"%s\" is an address", good[i]);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(bad); i++)
+        if (kvmig__ovn_is_address(bad[i]))
+            fail_msg("\"%s\" is no address", bad[i]);
+}
+
+static void only_newer_releases_block_by_address(void **state)
+{
+    (void)state;
+    assert_false(kvmig__ovn_blocks_addresses(NULL));
+    assert_false(kvmig__ovn_blocks_addresses("of my own"));
+    assert_false(kvmig__ovn_blocks_addresses("23.03.1"));
+    assert_false(kvmig__ovn_blocks_addresses("25.03.9"));
+    assert_true(kvmig__ovn_blocks_addresses("25.09.0"));
+    assert_true(kvmig__ovn_blocks_addresses("25.09"));
+    assert_true(kvmig__ovn_blocks_addresses("26.03.2-20.0"));
+}
+
 static void lists_are_taken_apart_as_ovn_does(void **state)
 {
     static const struct {
@@ -168,6 +207,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_chassis_is_found_by_name_before_host_name),
         cmocka_unit_test(lists_are_taken_apart_as_ovn_does),
+        cmocka_unit_test(an_address_begins_with_a_mac),
+        cmocka_unit_test(only_newer_releases_block_by_address),
         cmocka_unit_test(a_host_name_is_written_only_if_ovn_would_find_the_chassis_by_it),
         cmocka_unit_test(a_strategy_is_written_only_if_this_ovn_knows_it),
         cmocka_unit_test(stable_is_more_than_twice_the_throttle_of_the_release),

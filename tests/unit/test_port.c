@@ -88,6 +88,8 @@ static void ovn_options_that_cannot_work_are_named(void **state)
     static const struct kvmig_port_ovs *const same_host_list[] = { &host_a, &also_a };
     static const struct kvmig_port_ovs *const nameless_list[] = { &nameless };
     static const struct kvmig_port_ovs *const placeless_list[] = { &placeless };
+    static const struct kvmig_port_ovs sizeless = { .chassis = "hv1" };
+    static const struct kvmig_port_ovs *const sizeless_list[] = { &sizeless };
     static const struct kvmig_port_ovs *const null_list[] = { NULL };
     static const struct kvmig_port_ovs *const twice_list[] = { &good, &good };
     const struct bad_ovn bad[] = {
@@ -107,6 +109,7 @@ static void ovn_options_that_cannot_work_are_named(void **state)
         { "ovs[0]", { .nb = "unix:/x", .lsp = "vm", .ovs = nameless_list, .n_ovs = 1 } },
         { "ovs[0]", { .nb = "unix:/x", .lsp = "vm", .ovs = placeless_list, .n_ovs = 1 } },
         { "ovs[0]", { .nb = "unix:/x", .lsp = "vm", .ovs = null_list, .n_ovs = 1 } },
+        { "ovs[0]", { .nb = "unix:/x", .lsp = "vm", .ovs = sizeless_list, .n_ovs = 1 } },
         { "ovs[1]", { .nb = "unix:/x", .lsp = "vm", .ovs = same_host_list, .n_ovs = 2 } },
         { "ovs[1]", { .nb = "unix:/x", .lsp = "vm", .ovs = twice_list, .n_ovs = 2 } },
         { "prepare_timeout_ms", { .nb = "unix:/x", .lsp = "vm", .prepare_timeout_ms = UINT64_MAX } },
@@ -171,6 +174,8 @@ static void missing_pointers_are_refused_and_callbacks_freed(void **state)
     assert_int_equal(caller.n_frees, 4);
     assert_int_equal(kvmig_port_opts_init(NULL, sizeof(opts)), -EINVAL);
     assert_int_equal(kvmig_port_ovn_opts_init(NULL, 400), -EINVAL);
+    assert_int_equal(kvmig_port_ovs_init(NULL, 40), -EINVAL);
+    assert_int_equal(kvmig_port_backend_init(NULL, 40), -EINVAL);
     assert_int_equal(kvmig_port_prepare(NULL, "a", "b"), -EINVAL);
     assert_int_equal(kvmig_port_verify(NULL), -EINVAL);
     assert_int_equal(kvmig_port_converge(NULL, "a"), -EINVAL);
@@ -183,6 +188,25 @@ static void missing_pointers_are_refused_and_callbacks_freed(void **state)
     kvmig_port_unref(NULL);
     kvmig_port_op_done(NULL, 0, NULL);
     kvmig_context_unref(context);
+}
+
+/* What begins the structs that are no options. */
+static void structs_begin_with_their_size(void **state)
+{
+    struct kvmig_port_backend backend = KVMIG_PORT_BACKEND_INIT;
+    struct kvmig_port_ovs ovs = KVMIG_PORT_OVS_INIT;
+
+    (void)state;
+    assert_int_equal(backend.size, sizeof(backend));
+    assert_int_equal(ovs.size, sizeof(ovs));
+    memset(&ovs, 0xff, sizeof(ovs));
+    assert_int_equal(kvmig_port_ovs_init(&ovs, sizeof(ovs)), 0);
+    assert_int_equal(ovs.size, sizeof(ovs));
+    assert_null(ovs.host);
+    memset(&backend, 0xff, sizeof(backend));
+    assert_int_equal(kvmig_port_backend_init(&backend, sizeof(backend)), 0);
+    assert_int_equal(backend.size, sizeof(backend));
+    assert_true(backend.prepare == NULL && backend.free == NULL);
 }
 
 static void owner_tokens_are_new_unless_given(void **state)
@@ -550,6 +574,7 @@ int main(void)
         cmocka_unit_test(ovn_options_that_cannot_work_are_named),
         cmocka_unit_test(options_of_a_newer_library_are_refused),
         cmocka_unit_test(missing_pointers_are_refused_and_callbacks_freed),
+        cmocka_unit_test(structs_begin_with_their_size),
         cmocka_unit_test(owner_tokens_are_new_unless_given),
         cmocka_unit_test(port_that_needs_nothing_goes_through_it_all),
         cmocka_unit_test(wish_that_changes_nothing_is_answered_all_the_same),

@@ -332,73 +332,6 @@ static void an_echo_that_begins_to_listen_later_is_found(void **state)
     server_stop(&server);
 }
 
-/* ---- HTTP ---- */
-
-static void any_status_below_500_is_an_answer(void **state)
-{
-    struct server server;
-    struct kvmig_probe_target target;
-    struct kvmig_probe *probe;
-    uint64_t failures;
-
-    (void)state;
-    server_start(&server, "127.0.0.1", SERVER_HTTP);
-    target = test_target(KVMIG_PROBE_HTTP_GET, "127.0.0.1", server.port);
-    probe = start(&target, 1);
-    test_wait_successes(probe, 0, 2);
-    server.status = 404;
-    test_wait_successes(probe, 0, 3);
-    server.status = 301; /* not followed */
-    test_wait_successes(probe, 0, 3);
-    assert_int_equal(test_result(probe, 0).failures, 0);
-    server.status = 503;
-    test_wait_failures(probe, 0, 3);
-    assert_member(probe, 0, "last_failure", NULL, "EIO");
-    server.status = 499;
-    test_wait_successes(probe, 0, 3);
-    failures = test_result(probe, 0).failures;
-    test_wait_successes(probe, 0, 3);
-    assert_int_equal(test_result(probe, 0).failures, failures);
-    kvmig_probe_unref(probe);
-    server_stop(&server);
-}
-
-static void what_is_no_http_is_no_answer(void **state)
-{
-    struct server server;
-    struct kvmig_probe_target target;
-    struct kvmig_probe *probe;
-
-    (void)state;
-    server_start(&server, "127.0.0.1", SERVER_GARBAGE);
-    target = test_target(KVMIG_PROBE_HTTP_GET, "127.0.0.1", server.port);
-    probe = start(&target, 1);
-    test_wait_failures(probe, 0, 3);
-    assert_int_equal(test_result(probe, 0).tries, test_result(probe, 0).failures);
-    kvmig_probe_unref(probe);
-    server_stop(&server);
-}
-
-static void a_page_that_does_not_come_runs_out_of_time(void **state)
-{
-    struct server server;
-    struct kvmig_probe_target target;
-    struct kvmig_probe *probe;
-
-    (void)state;
-    server_start(&server, "127.0.0.1", SERVER_HTTP);
-    target = impatient(test_target(KVMIG_PROBE_HTTP_GET, "127.0.0.1", server.port));
-    probe = start(&target, 1);
-    test_wait_successes(probe, 0, 3);
-    server.is_silent = 1;
-    test_wait_failures(probe, 0, 30);
-    assert_member(probe, 0, "last_failure", NULL, "ETIMEDOUT");
-    server.is_silent = 0;
-    test_wait_successes(probe, 0, 3);
-    kvmig_probe_unref(probe);
-    server_stop(&server);
-}
-
 /* ---- many ---- */
 
 static void many_targets_are_tried_side_by_side(void **state)
@@ -444,9 +377,6 @@ int main(void)
         cmocka_unit_test(the_end_of_the_stream_breaks_the_held_connection),
         cmocka_unit_test(a_service_that_is_no_echo_is_named),
         cmocka_unit_test(an_echo_that_begins_to_listen_later_is_found),
-        cmocka_unit_test(any_status_below_500_is_an_answer),
-        cmocka_unit_test(what_is_no_http_is_no_answer),
-        cmocka_unit_test(a_page_that_does_not_come_runs_out_of_time),
         cmocka_unit_test(many_targets_are_tried_side_by_side),
     };
 

@@ -95,8 +95,10 @@ static void assert_refused(struct kvmig_probe_target target, int32_t code, const
 static void wrong_targets_are_named(void **state)
 {
     const struct kvmig_probe_target good = test_target(KVMIG_PROBE_HTTP_GET, "::1", 80);
-    const char *const hosts[] = { NULL, "", "[::1]", "a b", "a/b", "user@host", "a\tb", "a#b", "\xc3\xa4" };
-    const char *const paths[] = { "", "a", "/a b", "/a#b", "/\n", "/\x7f" };
+    const char *const hosts[] = {
+        NULL, "", "[::1]", "a b", "a/b", "user@host", "a\tb", "a#b", "\xc3\xa4", "a\r\nX: b"
+    };
+    const char *const paths[] = { "", "a", "/a b", "/a#b", "/\n", "/\x7f", "/ HTTP/1.1\r\nX: b", "/\r" };
     struct kvmig_probe_target bad;
 
     (void)state;

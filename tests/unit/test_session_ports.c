@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Ports and probes that go along with a session: when they are asked for what, what their failures do to the migration, and that they
+ * Ports that go along with a session: when they are asked for what, what their failures do to the migration, and that they
  * end where the guest is (I4). The ports have backends of the test's own; what OVN makes of the wishes is another test's.
  */
 #include "session_test.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <json-c/json.h>
 #include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum act { ACT_OK, ACT_FAIL, ACT_NEVER };
 
@@ -154,6 +150,31 @@ static void port_is_prepared_verified_and_converges_to_the_target(void **state)
     end(&f, &script);
 }
 
+static int32_t was_prepared(void *data)
+{
+    return ((struct scripted_port *)data)->log[0] != '\0';
+}
+
+/* The first time as soon as source and target are known, the second before the target is prepared. */
+static void port_that_was_prepared_early_is_prepared_again_before_the_target_is(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.world.steps[KVMIG__STEP_SCHEDULE] = FAKE_NEVER;
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, was_prepared, &script);
+    fake_drain(&f.world);
+    assert_string_equal(script.log, "prepare(host-0,host-1)");
+    fake_answer_step(&f.world, KVMIG__STEP_SCHEDULE, NULL);
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_string_equal(script.log, "prepare(host-0,host-1) prepare(host-0,host-1) verify converge(host-1)");
+    end(&f, &script);
+}
+
 static void verification_comes_before_the_call(void **state)
 {
     struct scripted_port script = { .verify = ACT_FAIL };
@@ -233,6 +254,25 @@ static void port_stays_prepared_when_it_is_not_known_where_the_guest_is(void **s
     end(&f, &script);
 }
 
+/* I4: the last look at the hosts comes before the port is put back. */
+static void port_is_not_put_back_when_the_last_look_finds_the_guest_gone(void **state)
+{
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    call_fails(&f);
+    f.world.looks_again = true;
+    fake_side(&f.world.sides_last[0], KVMIG__STATE_ABSENT, KVMIG__REASON_OTHER, false);
+    fake_side(&f.world.sides_last[1], KVMIG__STATE_RUNNING, KVMIG__REASON_OTHER, false);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_INDETERMINATE);
+    assert_null(strstr(script.log, "rollback"));
+    assert_true(fake_heard(&f.caller, "notice PORT_LEFT_PREPARED"));
+    end(&f, &script);
+}
+
 /* ---- cancelling does not wait for a port ---- */
 
 static void cancel_is_answered_while_a_port_is_silent(void **state)
@@ -292,6 +332,25 @@ static void silent_port_is_waited_for_until_its_deadline_only(void **state)
     run_to_end(&f);
     assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
     assert_true(fake_heard(&f.caller, "notice PORT_NOT_CONVERGED"));
+    end(&f, &script);
+}
+
+/* Both attempts run out of time, and it is the port that is named, not a host. */
+static void silent_preparation_fails_with_the_ports_own_error(void **state)
+{
+    struct scripted_port script = { .prepare = ACT_NEVER };
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    f.opts.step_timeout_ms = 100;
+    open_port(&f, &script, "nic0");
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_add_port(f.session, script.port), 0);
+    run_to_end(&f);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_FAILED);
+    assert_int_equal(f.caller.end_error, -ETIMEDOUT);
+    assert_non_null(strstr(f.caller.end_message, "nic0"));
     end(&f, &script);
 }
 
@@ -409,123 +468,28 @@ static void session_that_never_starts_lets_go_of_its_port(void **state)
     end(&f, &script);
 }
 
-/* ---- probes ---- */
-
-static int listener(uint32_t *out_port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
-    socklen_t n = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_true(fd >= 0);
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
-    assert_int_equal(listen(fd, 1024), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &n), 0);
-    *out_port = ntohs(address.sin_port);
-    return fd;
-}
-
-static struct kvmig_probe *probe_of(struct fixture *f, uint32_t port)
-{
-    const struct kvmig_probe_target target = {
-        .size = sizeof(target), .host = "127.0.0.1", .port = port, .kind = KVMIG_PROBE_TCP_CONNECT, .interval_ms = 5
-    };
-    const struct kvmig_probe_target *targets[] = { &target };
-    struct kvmig_probe_opts opts = KVMIG_PROBE_OPTS_INIT;
-    struct kvmig_probe *probe;
-
-    opts.targets = targets;
-    opts.n_targets = 1;
-    assert_int_equal(kvmig_probe_new(f->world.context, &opts, &probe), 0);
-    return probe;
-}
-
-static struct json_object *report_of(struct fixture *f)
-{
-    struct json_object *root;
-    char *text;
-
-    assert_int_equal(kvmig_session_report(f->session, &text), 0);
-    root = json_tokener_parse(text);
-    assert_non_null(root);
-    free(text);
-    return root;
-}
-
-static void report_has_the_service_gap_beside_the_pause(void **state)
-{
-    struct json_object *report, *found;
-    struct kvmig_probe *probe;
-    struct fixture f;
-    uint32_t port;
-    int fd;
-
-    (void)state;
-    open_fixture(&f);
-    fd = listener(&port);
-    probe = probe_of(&f, port);
-    new_session(&f, 0, 0);
-    assert_int_equal(kvmig_session_add_probe(f.session, probe), 0);
-    run_to_end(&f);
-    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
-    assert_true(fake_heard(&f.caller, "notice SERVICE_GAP"));
-    report = report_of(&f);
-    assert_int_equal(json_pointer_get(report, "/service/gap_ms", &found), 0);
-    assert_int_equal(json_pointer_get(report, "/probes/0/targets/0/tries", &found), 0);
-    assert_true(json_object_get_int64(found) >= 2);
-    json_object_put(report);
-    kvmig_probe_unref(probe);
-    close(fd);
-    close_fixture(&f);
-}
-
-static void service_that_does_not_come_back_is_named(void **state)
-{
-    struct kvmig_probe *probe;
-    struct fixture f;
-    uint32_t port;
-    int fd;
-
-    (void)state;
-    open_fixture(&f);
-    f.opts.service_timeout_ms = 50;
-    f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
-    fd = listener(&port);
-    probe = probe_of(&f, port);
-    new_session(&f, 0, 0);
-    assert_int_equal(kvmig_session_add_probe(f.session, probe), 0);
-    assert_int_equal(kvmig_session_start(f.session), 0);
-    fake_run(&f.world, session_runs, &f.caller);
-    close(fd);
-    fake_answer_call(&f.world, NULL, false);
-    fake_run(&f.world, fake_ended, &f.caller);
-    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
-    assert_true(fake_heard(&f.caller, "notice SERVICE_NOT_BACK"));
-    kvmig_probe_unref(probe);
-    close_fixture(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(port_is_prepared_verified_and_converges_to_the_target),
+        cmocka_unit_test(port_that_was_prepared_early_is_prepared_again_before_the_target_is),
         cmocka_unit_test(verification_comes_before_the_call),
         cmocka_unit_test(port_that_cannot_be_prepared_twice_fails_the_session_and_is_rolled_back),
         cmocka_unit_test(failed_call_rolls_the_port_back_to_the_source),
         cmocka_unit_test(port_converges_to_a_guest_that_moved_although_the_call_failed),
         cmocka_unit_test(port_stays_prepared_when_it_is_not_known_where_the_guest_is),
+        cmocka_unit_test(port_is_not_put_back_when_the_last_look_finds_the_guest_gone),
         cmocka_unit_test(cancel_is_answered_while_a_port_is_silent),
         cmocka_unit_test(cancel_while_the_call_runs_rolls_back),
         cmocka_unit_test(guest_that_moved_is_a_success_although_its_port_did_not_follow),
         cmocka_unit_test(silent_port_is_waited_for_until_its_deadline_only),
+        cmocka_unit_test(silent_preparation_fails_with_the_ports_own_error),
         cmocka_unit_test(port_that_is_not_rolled_back_is_named),
         cmocka_unit_test(late_interface_is_verified_while_the_call_runs),
         cmocka_unit_test(call_is_aborted_if_the_late_interface_is_not_proven),
         cmocka_unit_test(one_port_that_fails_rolls_back_all),
         cmocka_unit_test(port_belongs_to_one_session_until_that_has_ended),
         cmocka_unit_test(session_that_never_starts_lets_go_of_its_port),
-        cmocka_unit_test(report_has_the_service_gap_beside_the_pause),
-        cmocka_unit_test(service_that_does_not_come_back_is_named),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

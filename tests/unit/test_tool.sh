@@ -3,16 +3,7 @@
 # The kvmig tool without any real host: help, mistakes on the command line, hosts and databases that do not answer, the whole
 # read-only path through libvirt's built-in test driver, and probes of this machine. Needs no root and no network.
 set -u
-builddir=${top_builddir:-.}
-kvmig=${KVMIG:-$builddir/kvmig}
-# Not through libtool's script, which takes longer than the tool does.
-if [ -z "${KVMIG:-}" ] && [ -x "$builddir/.libs/kvmig" ]; then
-    kvmig=$builddir/.libs/kvmig
-    LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export LD_LIBRARY_PATH
-fi
-bad=0
-n=0
+. "$(dirname "$0")/tool_lib.sh"
 unset KVMIG_HOSTS KVMIG_LOG OVN_NB_DB OVN_SB_DB
 # libvirt's client logs what it dislikes about the machine (a host name that does not resolve); only its errors matter here.
 LIBVIRT_DEBUG=error
@@ -21,26 +12,7 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 python=$(command -v python3) || python=
 
-fail() {
-    echo "FAILED: $*"
-    sed 's/^/  stdout: /' "$tmp/out"
-    sed 's/^/  stderr: /' "$tmp/err"
-    bad=1
-}
-
-# run EXPECTED-CODE WORD...: leaves what was printed in $tmp/out and $tmp/err.
-run() {
-    want=$1
-    shift
-    what=$*
-    n=$((n + 1))
-    timeout 60 "$kvmig" "$@" >"$tmp/out" 2>"$tmp/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "kvmig $what: exit code $code, expected $want"
-}
-
-out_has() { grep -qF -e "$1" "$tmp/out" || fail "kvmig $what: nothing like \"$1\" on standard output"; }
-err_has() { grep -qF -e "$1" "$tmp/err" || fail "kvmig $what: nothing like \"$1\" on standard error"; }
+run() { run_tool "$@"; }
 out_is_empty() { [ ! -s "$tmp/out" ] || fail "kvmig $what: something on standard output"; }
 err_is_empty() { [ ! -s "$tmp/err" ] || fail "kvmig $what: something on standard error"; }
 
@@ -220,6 +192,16 @@ wrong_targets() {
     err_has "--interval"
 }
 
+# wait_for FILE WHAT: until the file has something in it, or half a minute is over.
+wait_for() {
+    tries=0
+    until [ -s "$1" ] || [ "$tries" -ge 300 ]; do
+        tries=$((tries + 1))
+        sleep 0.1
+    done
+    [ -s "$1" ] || fail "$2: nothing came within half a minute"
+}
+
 probes() {
     run 6 probe tcp:127.0.0.1:9 'tcp:[::1]:9' --duration 300
     out_has "tcp:[::1]:9"
@@ -227,13 +209,16 @@ probes() {
     run 6 probe tcp:127.0.0.1:9 --duration 300 --json
     out_json 'd["targets"][0]["tries"] == d["targets"][0]["failures"] > 0'
     [ -n "$python" ] || return 0
+    # Two services; the second one tells when somebody has come.
     "$python" -c 'import socket, sys, time
-s = socket.create_server(("127.0.0.1", 0))
-print(s.getsockname()[1], flush=True)
-time.sleep(60)' >"$tmp/port" &
+services = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+print(*(s.getsockname()[1] for s in services), flush=True)
+services[1].accept()
+print("came", file=open(sys.argv[1], "w"))
+time.sleep(60)' "$tmp/came" >"$tmp/ports" &
     server=$!
-    until [ -s "$tmp/port" ] || ! kill -0 "$server"; do sleep 0.1; done
-    port=$(cat "$tmp/port")
+    wait_for "$tmp/ports" "the services"
+    read -r port another_port <"$tmp/ports"
     run 0 probe "tcp:127.0.0.1:$port" --duration 500
     out_has "tcp:127.0.0.1:$port"
     err_is_empty
@@ -245,13 +230,13 @@ time.sleep(60)' >"$tmp/port" &
         out_has " 0 failed"
     fi
     # Interrupted, it prints what it has.
-    "$kvmig" probe "tcp:127.0.0.1:$port" >"$tmp/out" 2>"$tmp/err" &
+    "$kvmig" probe "tcp:127.0.0.1:$another_port" >"$tmp/out" 2>"$tmp/err" &
     interrupted=$!
-    sleep 1
+    wait_for "$tmp/came" "a probe that runs"
     kill -TERM "$interrupted"
     wait "$interrupted" || fail "probe did not end well when it was interrupted"
     what="probe, interrupted"
-    out_has "tcp:127.0.0.1:$port"
+    out_has "tcp:127.0.0.1:$another_port"
     kill "$server"
 }
 

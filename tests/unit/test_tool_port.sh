@@ -6,16 +6,7 @@
 # network.
 set -u
 [ -n "${KVMIG_REAL:-}" ] || { echo "run by make check-real"; exit 77; }
-builddir=${top_builddir:-.}
-kvmig=${KVMIG:-$builddir/kvmig}
-# Not through libtool's script, which takes longer than the tool does.
-if [ -z "${KVMIG:-}" ] && [ -x "$builddir/.libs/kvmig" ]; then
-    kvmig=$builddir/.libs/kvmig
-    LD_LIBRARY_PATH=$builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export LD_LIBRARY_PATH
-fi
-bad=0
-n=0
+. "$(dirname "$0")/tool_lib.sh"
 for program in ovsdb-tool ovsdb-server ovn-northd ovn-nbctl ovn-sbctl; do
     command -v "$program" >/dev/null || { echo "no $program"; exit 77; }
 done
@@ -79,31 +70,18 @@ players=$!
 
 # ---- the tool ----
 
-fail() {
-    echo "FAILED: $*"
-    sed 's/^/  stdout: /' "$tmp/out"
-    sed 's/^/  stderr: /' "$tmp/err"
-    bad=1
-}
-
 # run EXPECTED-CODE OPERATION WORD...: on port p, if no other is named.
 run() {
     want=$1
     shift
-    what=$*
-    n=$((n + 1))
     case " $* " in
     *" --lsp "* | *" --match "*) ;;
     *) set -- "$@" --lsp p ;;
     esac
-    timeout 60 "$kvmig" port "$@" >"$tmp/out" 2>"$tmp/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "kvmig port $what: exit code $code, expected $want"
+    run_tool "$want" port "$@"
 }
 
-out_has() { grep -qF -e "$1" "$tmp/out" || fail "kvmig port $what: nothing like \"$1\" on standard output"; }
-err_has() { grep -qF -e "$1" "$tmp/err" || fail "kvmig port $what: nothing like \"$1\" on standard error"; }
-last_has() { tail -n 1 "$tmp/out" | grep -qF -e "$1" || fail "kvmig port $what: nothing like $1 in the last line"; }
+last_has() { tail -n 1 "$tmp/out" | grep -qF -e "$1" || fail "kvmig $what: nothing like $1 in the last line"; }
 
 # How a port is pinned, and that nothing temporary stands beside it.
 requested() { ovn-nbctl --bare get logical_switch_port "$1" options:requested-chassis 2>/dev/null | tr -d '"'; }
@@ -124,8 +102,8 @@ there_and_back() {
     # Another process, which is told nothing but the owner.
     run 0 verify --owner job1
     out_has "Verified"
-    run 0 verify --owner job1 --source hv1 --target hv2
-    out_has "Verified"
+    run 2 verify --owner job1 --source hv1 --target hv2
+    err_has "verify takes no --source"
     run 0 converge --owner job1 --winner hv2
     out_has "Converged: p is on hv2"
     pinned p hv2

@@ -6,6 +6,7 @@ databases (ovn.py).
 """
 import contextlib
 import os
+import re
 
 from . import ovsdb, proc, settings, tls
 from .daemons import Daemon
@@ -106,6 +107,23 @@ class NbCluster:
             leader = self.leader()
             return leader if leader != other_than else None
         return proc.wait_until(found, "a leader of the northbound cluster", timeout)
+
+    def _raft_figure(self, member, name):
+        """A number out of what a member says of its part in the cluster."""
+        return int(re.search(rf"^{name}: (\d+)$", self.members[member].appctl("cluster/status", NB), re.MULTILINE)[1])
+
+    def uncommitted(self, member):
+        """How many entries of its log too few other members have: writes that nobody was answered yet."""
+        return self._raft_figure(member, "Entries not yet committed")
+
+    def set_election_timer(self, timer_ms):
+        """How long a leader without followers stays leader; OVN lets it at most double in one step."""
+        leader = self.wait_leader()
+        while (now := self._raft_figure(leader, "Election timer")) < timer_ms:
+            step = min(2 * now, timer_ms)
+            self.members[leader].appctl("cluster/change-election-timer", NB, str(step))
+            proc.wait_until(lambda step=step: self._raft_figure(leader, "Election timer") == step,
+                            f"election timer {step}", CHANGE_TIMEOUT)
 
     def kill(self, member):
         self.members[member].kill()

@@ -239,6 +239,10 @@ class Ovn:
         """assert_clean for every port of every guest (pinned or not), and no stray interface anywhere."""
         ovncheck.assert_none(lambda: ovncheck.guests(self, self.running_on), timeout)
 
+    def assert_nothing_left(self, timeout=10):
+        """No token, pair or strategy in any port, and no interface anywhere but where its port is."""
+        ovncheck.assert_none(lambda: ovncheck.leftovers(self), timeout)
+
     # ---- ports of guests: for lab.py ----------------------------------------------------
 
     def add_vm_ports(self, record, pin_to=None):

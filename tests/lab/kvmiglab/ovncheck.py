@@ -13,18 +13,23 @@ REQUESTED, STRATEGY = "requested-chassis", "activation-strategy"
 ACTIVATED = "additional-chassis-activated"
 
 
-def _northbound(port, chassis, pinned):
+def _temporary(port):
+    """What is never left in the northbound database, wherever the port is."""
     wrong = [f"external_ids:{key}={value} is left" for key, value in port["external_ids"].items()
              if key.startswith(TOKEN_PREFIX)]
     if STRATEGY in port["options"]:
         wrong.append(f"options:{STRATEGY}={port['options'][STRATEGY]} is left")
+    if "," in port["options"].get(REQUESTED, ""):
+        wrong.append(f"options:{REQUESTED}={port['options'][REQUESTED]} still lists two")
+    return wrong
+
+
+def _northbound(port, chassis, pinned):
+    wrong = _temporary(port)
     requested = port["options"].get(REQUESTED)
     if requested is None:
         return wrong + ([f"no options:{REQUESTED}"] if pinned else [])
-    if chassis is None:
-        if "," in requested:
-            wrong.append(f"options:{REQUESTED}={requested} still lists two")
-    elif requested not in (chassis.name, chassis.hostname):
+    if chassis is not None and requested not in (chassis.name, chassis.hostname):
         wrong.append(f"options:{REQUESTED} is {requested}, not {chassis.name}")
     return wrong
 
@@ -86,6 +91,20 @@ def guests(ovn, running_on):
         if VM_KEY in port["external_ids"]:
             node = running_on(port["external_ids"][VM_KEY])
             found += complaints(ovn, port["name"], ovn.chassis(node) if node else None, pinned=False)
+    return found
+
+
+def leftovers(ovn):
+    """Complaints about all ports, whoever made them: what is temporary, and interfaces where the port is not."""
+    found = strays(ovn)
+    everywhere = {c.node: (c.name, c.interfaces()) for c in ovn.all_chassis()}
+    for port in ovn.ports.all():
+        binding = ovn.ports.binding(port["name"]) or {"chassis": None, "additional": []}
+        wrong = _temporary(port) + [f"additional chassis left: {name}" for name in binding["additional"]]
+        wrong += [f"interface {iface} is left on {node}, and the port is on {binding['chassis']}"
+                  for node, (chassis, interfaces) in everywhere.items() if chassis != binding["chassis"]
+                  for iface, row in interfaces.items() if row["iface_id"] == port["name"]]
+        found += [f"port {port['name']}: {text}" for text in wrong]
     return found
 
 
