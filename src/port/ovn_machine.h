@@ -74,6 +74,7 @@ struct kvmig__ovn_machine {
     char *source, *target; /* of the preparation; NULL = none known */
     char *winner; /* of the settlement; NULL = not known yet */
     char *watch_source, *watch_target; /* what the driver looks at */
+    bool adopted; /* learned in this step: the facts are still without those chassis' own databases */
     int64_t min_age_ms;
     int64_t deadline_ms, activation_ends_ms, retry_ms, backoff_ms, quiet_at_ms;
     struct kvmig__strlist told; /* notes that are made once in a wish */

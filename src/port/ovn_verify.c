@@ -106,7 +106,7 @@ static enum kvmig__ovn_input judge_common(struct kvmig__ovn_machine *m, const st
 {
     const struct kvmig__ovn_lsp *other;
 
-    if (m->write_out || !kvmig__ovn_is_due(m->retry_ms, now_ms))
+    if (m->write_out || m->adopted || !kvmig__ovn_is_due(m->retry_ms, now_ms))
         return KVMIG__OVN_IN_BUSY;
     if (!facts->nb.current) {
         kvmig__ovn_waits_for(m, "the northbound database is not connected: %s",

@@ -42,6 +42,7 @@ static void adopt(struct kvmig__ovn_machine *m, const struct kvmig__ovn_lsp *lsp
         if (!m->watch_source && !m->watch_target) {
             kvmig__str_set(&m->watch_source, m->source);
             kvmig__str_set(&m->watch_target, m->target);
+            m->adopted = true;
         }
     }
     kvmig__ovn_previous_clear(&previous);
@@ -208,6 +209,7 @@ static bool is_blind(const struct kvmig__ovn_machine *m, const struct kvmig__ovn
 
 void kvmig__ovn_watch(struct kvmig__ovn_machine *m, const struct kvmig__ovn_facts *facts, int64_t now_ms)
 {
+    m->adopted = false;
     keep_records(m, facts);
     m->is_patient = !kvmig__ovn_is_due(m->patience_ends_ms, now_ms);
     if (m->place == KVMIG__OVN_NOWHERE || is_blind(m, facts)) {
