@@ -74,8 +74,10 @@ int main(int argc, char **argv)
     opts.node = argv[2];
     watch.command = argv[3];
     for (size_t i = 0; i < MAX_DOMAINS; i++) {
-        struct kvmig_workload domain = { .size = sizeof(domain), .node = argv[2], .kind = KVMIG_WORKLOAD_DOMAIN };
+        struct kvmig_workload domain = KVMIG_WORKLOAD_INIT;
 
+        domain.node = argv[2];
+        domain.kind = KVMIG_WORKLOAD_DOMAIN;
         domain.phase = KVMIG_WORKLOAD_RUNNING;
         domain.name = domain.vmi_id = watch.uuids[i];
         watch.domains[i] = domain;

@@ -213,7 +213,7 @@ static void on_answered(void *data, struct kvmig_port *port, const struct kvmig_
     entry->error = kvmig__error_copy(error);
     if (error)
         emit(entry, error);
-    if (error && entry->again) {
+    if (error && entry->again && session->state == KVMIG__ST_SCHEDULED) { /* nobody has cancelled */
         wish(entry, KVMIG__PORT_PREPARE, session->plan->source, session->plan->target);
         return;
     }

@@ -125,6 +125,11 @@ static void end(struct fixture *f, struct scripted_port *script)
     close_fixture(f);
 }
 
+static int32_t was_prepared(void *data)
+{
+    return ((struct scripted_port *)data)->log[0] != '\0';
+}
+
 static void call_fails(struct fixture *f)
 {
     f->world.sides_after[0] = f->world.sides[0];
@@ -148,11 +153,6 @@ static void port_is_prepared_verified_and_converges_to_the_target(void **state)
     assert_true(fake_heard(&f.caller, "port nic0 verified"));
     assert_true(fake_heard(&f.caller, "port nic0 converged"));
     end(&f, &script);
-}
-
-static int32_t was_prepared(void *data)
-{
-    return ((struct scripted_port *)data)->log[0] != '\0';
 }
 
 /* The first time as soon as source and target are known, the second before the target is prepared. */
@@ -288,6 +288,25 @@ static void cancel_is_answered_while_a_port_is_silent(void **state)
     assert_true(fake_heard(&f.caller, "cancel accepted"));
     assert_null(strstr(f.world.log, "migrate"));
     assert_non_null(strstr(script.log, "rollback(host-0)"));
+    end(&f, &script);
+}
+
+static void preparation_that_fails_after_a_cancel_is_not_tried_again(void **state)
+{
+    struct scripted_port script = { .prepare = ACT_NEVER };
+    struct fixture f;
+
+    (void)state;
+    begin(&f, &script);
+    f.caller.cancel_at = KVMIG_PHASE_SCHEDULED;
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, was_prepared, &script);
+    fake_drain(&f.world);
+    kvmig_port_op_done(script.waiting, -EIO, NULL);
+    script.waiting = NULL;
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_string_equal(script.log, "prepare(host-0,host-1) rollback(host-0)");
     end(&f, &script);
 }
 
@@ -480,6 +499,7 @@ int main(void)
         cmocka_unit_test(port_stays_prepared_when_it_is_not_known_where_the_guest_is),
         cmocka_unit_test(port_is_not_put_back_when_the_last_look_finds_the_guest_gone),
         cmocka_unit_test(cancel_is_answered_while_a_port_is_silent),
+        cmocka_unit_test(preparation_that_fails_after_a_cancel_is_not_tried_again),
         cmocka_unit_test(cancel_while_the_call_runs_rolls_back),
         cmocka_unit_test(guest_that_moved_is_a_success_although_its_port_did_not_follow),
         cmocka_unit_test(silent_port_is_waited_for_until_its_deadline_only),
