@@ -16,9 +16,12 @@ from kvmiglab import Lab  # noqa: E402
 from migration import Tool  # noqa: E402
 
 
+OVN_FILES = ("test_interfaces.py", "test_lab_ovn.py", "test_port.py", "test_port_migrate.py")
+
+
 def pytest_collection_modifyitems(items):
-    """The lab's own test takes the lab down, so it comes last."""
-    items.sort(key=lambda item: item.path.name == "test_lab.py")
+    """What needs OVN comes after what does not; the lab's own test takes the lab down, so it comes last."""
+    items.sort(key=lambda item: 2 if item.path.name == "test_lab.py" else item.path.name in OVN_FILES)
 
 
 @pytest.fixture(scope="session")
