@@ -179,7 +179,8 @@ static void on_changed(void *data, struct kvmig_port *port)
     struct kvmig_session *session = entry->session;
 
     (void)port;
-    if (kvmig__port_get_state(entry->port) == KVMIG_PORT_ACTIVATED && !session->call_begun)
+    /* Before there is a plan, the port is still where its caller has brought it. */
+    if (kvmig__port_get_state(entry->port) == KVMIG_PORT_ACTIVATED && session->plan && !session->call_begun)
         say(entry, "PORT_ACTIVATED_EARLY", KVMIG_SEVERITY_WARN,
             "Look for what announces the guest's addresses on the target, for example the pod's own network stack.",
             "forwards on the target already, although the guest cannot be there yet");

@@ -3,6 +3,7 @@
  * Ports that go along with a session: when they are asked for what, what their failures do to the migration, and that they
  * end where the guest is (I4). The ports have backends of the test's own; what OVN makes of the wishes is another test's.
  */
+#include "port/port_internal.h"
 #include "session_test.h"
 
 #include <errno.h>
@@ -474,6 +475,29 @@ static void port_belongs_to_one_session_until_that_has_ended(void **state)
     end(&f, &script);
 }
 
+/* A session that plans at its start has no plan yet, and the port may have been prepared by its caller before. */
+static void port_may_change_before_the_session_has_a_plan(void **state)
+{
+    struct kvmig_plan_opts plan = KVMIG_PLAN_OPTS_INIT;
+    struct scripted_port script = { 0 };
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    open_port(&f, &script, "nic0");
+    plan.vm = "vm-0";
+    f.opts.plan_opts = &plan;
+    assert_int_equal(kvmig_session_new(f.world.cluster, NULL, &f.opts, &f.session), 0);
+    assert_int_equal(kvmig_session_add_port(f.session, script.port), 0);
+    kvmig__context_lock(f.world.context);
+    kvmig__port_set_state(script.port, KVMIG_PORT_ACTIVATED);
+    kvmig__context_unlock(f.world.context);
+    fake_drain(&f.world);
+    assert_true(fake_heard(&f.caller, "port nic0 activated"));
+    assert_int_equal(fake_count(&f.caller, "notice"), 0);
+    end(&f, &script);
+}
+
 static void session_that_never_starts_lets_go_of_its_port(void **state)
 {
     struct scripted_port script = { 0 };
@@ -509,6 +533,7 @@ int main(void)
         cmocka_unit_test(call_is_aborted_if_the_late_interface_is_not_proven),
         cmocka_unit_test(one_port_that_fails_rolls_back_all),
         cmocka_unit_test(port_belongs_to_one_session_until_that_has_ended),
+        cmocka_unit_test(port_may_change_before_the_session_has_a_plan),
         cmocka_unit_test(session_that_never_starts_lets_go_of_its_port),
     };
 
