@@ -244,7 +244,9 @@ def test_flapping_flag_is_no_proof(ovn, port, owner, period_ms, off_ms):
     port.plug("b")
     port.wait_claimed()
     with ovn.flap("b", port.iface, period_ms=period_ms, off_ms=off_ms):
-        time.sleep(1)
+        seen = set()  # it flaps when the flag was installed anew for the second time
+        proc.wait_until(lambda: seen.add(ovn.interface_of("b", port.name)[1]["external_ids"].get("ovn-installed-ts"))
+                        or len(seen) > 2, "flaps", 10)
         run = owner.verify("--timeout", "5s")
     assert run.code == FAILED and run.notes("flap"), run.port["timeline"]
     assert owner.verify().code == OK
