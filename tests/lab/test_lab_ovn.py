@@ -47,6 +47,7 @@ def test_up_again_changes_nothing(lab, ovn):
 
 def test_chassis_are_known_by_name_and_host_name(ovn):
     known = {c["name"]: c["hostname"] for c in ovn.ports.chassis_rows()}
+    known.pop("chassis-c", None)  # there if another test has asked for a third host
     assert known == {"chassis-a": "kvmig-a", "chassis-b": "kvmig-b", "chassis-client": "kvmig-edge"}
 
 

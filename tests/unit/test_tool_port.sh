@@ -182,6 +182,8 @@ interrupted() {
     kill -TERM "$prepare"
     sleep 0.5
     ovn-appctl -t "$tmp/northd.ctl" resume
+    # northd 23.03 takes in what changes while it is paused, and may not look at it after that before something else changes.
+    ovn-nbctl set nb_global . external_ids:resumed=yes
     wait "$prepare"
     code=$?
     what="an interrupted prepare"
