@@ -140,14 +140,14 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group hosts_options = { "What to show", options };
-static const struct option_group *const groups[] = { &hosts_options, &connect_options, NULL };
+static const struct option_group *const groups[] = { &hosts_options, &connect_options, &kube_options, NULL };
 
 const struct command hosts_command = {
     .name = "hosts",
-    .arguments = "[--vms] [options]",
-    .summary = "List the hosts: state, versions, CPU model, CPUs, memory, VMs.",
+    .arguments = "[--vms] [options] [FILE...]",
+    .summary = "List the hosts or nodes: state, versions, CPU model, CPUs, memory, VMs.",
     .details = "Exit code 0: every host was read. 6: at least one does not answer; the others are shown.",
-    .operands = OPERANDS_NONE,
+    .operands = OPERANDS_FILES,
     .needs_hosts = true,
     .groups = groups,
     .run = run,

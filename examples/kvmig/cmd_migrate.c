@@ -14,7 +14,7 @@
 
 struct migration {
     const struct settings *settings;
-    const struct kvmig_plan *plan;
+    const struct kvmig_plan *plan; /* NULL: follows what runs already */
     struct kvmig_session *session;
     struct kvmig_probe *probe; /* NULL = none */
     struct output *output;
@@ -45,7 +45,7 @@ static void cancel(struct migration *migration, const char *why)
     output_say(migration->output,
                "%s: cancelling; the guest stays on %s, unless it has already moved. Waiting for everything to be "
                "undone ...",
-               why, kvmig_plan_source(migration->plan));
+               why, migration->plan ? kvmig_plan_source(migration->plan) : "the source");
 }
 
 /* The third signal: the user does not want to wait. The hosts go on without us. */
@@ -144,11 +144,27 @@ static int add_followers(struct migration *migration, const struct view *view)
 
 /* ---- running ---- */
 
+/* Whole or not at all: a process that dies here leaves the token before it. */
+static void write_token(const char *token, const char *path)
+{
+    char *next = NULL;
+    FILE *file;
+
+    if (asprintf(&next, "%s.new", path) < 0)
+        abort();
+    file = fopen(next, "w");
+    if (!file || fprintf(file, "%s\n", token) < 0 || fclose(file) != 0 || rename(next, path) != 0)
+        complain("cannot write the token to \"%s\": %s", path, strerror(errno));
+    free(next);
+}
+
 static void on_event(const struct kvmig_event *event, void *user_data)
 {
     struct migration *migration = user_data;
 
     output_event(migration->output, event);
+    if (kvmig_event_type(event) == KVMIG_EVENT_CHECKPOINT && migration->settings->token_path)
+        write_token(kvmig_event_token(event), migration->settings->token_path);
     if (kvmig_event_type(event) == KVMIG_EVENT_END)
         migration->end = kvmig_event_ref(event);
     else
@@ -160,6 +176,44 @@ static int32_t wants_attention(void *user_data)
     const struct migration *migration = user_data;
 
     return migration->end || signals_count() > migration->seen_signals;
+}
+
+/* What is handed to the library in its whole: a token. */
+static char *read_text(const char *path)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *file = fopen(path, "r");
+
+    if (!file || getdelim(&text, &size, '\0', file) < 0) {
+        complain("cannot read \"%s\": %s", path, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static int32_t new_session(struct migration *migration, const struct view *view, struct kvmig_session_opts *opts)
+{
+    const struct settings *settings = migration->settings;
+    struct kvmig_plan_opts plan_opts = KVMIG_PLAN_OPTS_INIT;
+    char *token;
+    int32_t rc;
+
+    if (settings->resume_path) {
+        token = read_text(settings->resume_path);
+        rc = kvmig_session_resume(view->cluster, token ? token : "", opts, &migration->session);
+        free(token);
+        return rc;
+    }
+    if (settings->attach) {
+        plan_opts.vm = settings->vm;
+        opts->plan_opts = &plan_opts;
+        opts->attach = strcmp(settings->attach, "-") == 0 ? "" : settings->attach;
+    }
+    return kvmig_session_new(view->cluster, migration->plan, opts, &migration->session);
 }
 
 static int make_session(struct migration *migration, const struct view *view)
@@ -175,7 +229,10 @@ static int make_session(struct migration *migration, const struct view *view)
     opts.abort_timeout_ms = settings->abort_timeout_ms;
     opts.poll_ms = (uint32_t)settings->poll_ms;
     opts.service_timeout_ms = settings->service_timeout_ms;
-    if (kvmig_session_new(view->cluster, migration->plan, &opts, &migration->session) < 0)
+    opts.pending_timeout_ms = settings->pending_timeout_ms;
+    opts.prepare_timeout_ms = settings->prepare_timeout_ms;
+    opts.flags = settings->session_flags;
+    if (new_session(migration, view, &opts) < 0)
         return complain_error("cannot migrate", NULL);
     return add_followers(migration, view);
 }
@@ -243,7 +300,7 @@ static int tell_end(const struct migration *migration)
     if (settings->json)
         json_print_line("report", report, stdout);
     else
-        summary_print(report, migration->plan, migration->end, migration->how_to_find, stdout);
+        summary_print(report, migration->end, migration->how_to_find, stdout);
     /* A report that cannot be written must not hide how the migration ended. */
     if (settings->report_path && write_report(report, settings->report_path) != 0 && code == EXIT_OK)
         code = EXIT_ERROR;
@@ -253,12 +310,18 @@ static int tell_end(const struct migration *migration)
 
 /* ---- the plan first ---- */
 
-static char *make_where_command(const struct view *view, const struct kvmig_plan *plan)
+/* On Kubernetes the VM's object says where it is. */
+static char *make_where_command(const struct view *view, const struct settings *settings, const struct kvmig_plan *plan)
 {
-    char *source = view_uri_of(view, kvmig_plan_source(plan));
-    char *target = view_uri_of(view, kvmig_plan_target(plan));
-    char *command = NULL;
+    char *source, *target, *command = NULL;
 
+    if (settings_want_kube(settings) || !plan) {
+        if (asprintf(&command, "kvmig explain %s", settings->vm) < 0)
+            abort();
+        return command;
+    }
+    source = view_uri_of(view, kvmig_plan_source(plan));
+    target = view_uri_of(view, kvmig_plan_target(plan));
     if (asprintf(&command, "kvmig where %s -c %s -c %s --source %s --target %s", kvmig_plan_vm(plan), source, target,
                  source, target) < 0)
         abort();
@@ -272,7 +335,10 @@ static void show_plan(const struct kvmig_plan *plan, const struct settings *sett
     struct json_object *json;
     char *text = NULL;
 
-    if (settings->json) {
+    if (!plan) {
+        if (!settings->json)
+            printf("Following the migration of %s\n", settings->vm);
+    } else if (settings->json) {
         kvmig_plan_to_json(plan, &text);
         json = json_parse_owned(text);
         json_print_line("plan", json, stdout);
@@ -280,7 +346,8 @@ static void show_plan(const struct kvmig_plan *plan, const struct settings *sett
     } else if (kvmig_plan_verdict(plan) == KVMIG_VERDICT_BLOCKED) {
         plan_print(plan, stdout);
     } else {
-        printf("Migrating %s from %s to %s\n", kvmig_plan_vm(plan), kvmig_plan_source(plan), kvmig_plan_target(plan));
+        printf("Migrating %s from %s to %s\n", kvmig_plan_vm(plan), kvmig_plan_source(plan),
+               kvmig_plan_target(plan) ? kvmig_plan_target(plan) : "a node that the scheduler chooses");
         findings_print(kvmig_plan_findings(plan), KVMIG_SEVERITY_BLOCKER, KVMIG_SEVERITY_WARN, stdout);
     }
     fflush(stdout);
@@ -291,11 +358,11 @@ static int migrate(struct migration *migration, const struct view *view)
     int code;
 
     show_plan(migration->plan, migration->settings);
-    if (kvmig_plan_verdict(migration->plan) == KVMIG_VERDICT_BLOCKED) {
+    if (migration->plan && kvmig_plan_verdict(migration->plan) == KVMIG_VERDICT_BLOCKED) {
         complain("blocked by the plan; nothing was started");
         return EXIT_BLOCKED;
     }
-    migration->how_to_find = make_where_command(view, migration->plan);
+    migration->how_to_find = make_where_command(view, migration->settings, migration->plan);
     code = make_session(migration, view);
     if (code == 0)
         code = run_session(migration, view);
@@ -313,7 +380,7 @@ static int run(const struct settings *settings)
 
     if (code == 0)
         code = view_open(&view, settings);
-    if (code == 0)
+    if (code == 0 && !settings->attach && !settings->resume_path)
         code = plan_make(&view, settings, &plan);
     if (code == 0) {
         migration.plan = plan;
@@ -403,6 +470,55 @@ static const struct option_def options[] = {
 };
 static const struct option_group migrate_options = { "The run", options };
 
+static const struct option_def kubevirt[] = {
+    { .name = "attach",
+      .kind = OPTION_TEXT,
+      .offset = AT(attach),
+      .metavar = "NAME",
+      .help = "follow this migration (VMIM), which somebody else started; - = whichever one of the VM is under way" },
+    { .name = "token",
+      .kind = OPTION_TEXT,
+      .offset = AT(token_path),
+      .metavar = "FILE",
+      .help = "keep there what another process needs to take this migration up" },
+    { .name = "resume",
+      .kind = OPTION_TEXT,
+      .offset = AT(resume_path),
+      .metavar = "FILE",
+      .help = "take up the migration of a process that died, with the token that it has left" },
+    { .name = "pending-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(pending_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest stay in Pending, where KubeVirt has no limit (default 20m)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "prepare-timeout",
+      .kind = OPTION_DURATION,
+      .offset = AT(prepare_timeout_ms),
+      .metavar = "TIME",
+      .help = "longest time from Scheduling until the copy starts (default 20m)",
+      .min = 100,
+      .max = 365 * DAY },
+    { .name = "temporary-policy",
+      .kind = OPTION_FLAG,
+      .offset = AT(session_flags),
+      .extra = KVMIG_SESSION_TEMPORARY_POLICY,
+      .help = "put --bandwidth, --auto-converge and --postcopy into a MigrationPolicy for this migration only" },
+    { .name = "delete-target-pod",
+      .kind = OPTION_FLAG,
+      .offset = AT(session_flags),
+      .extra = KVMIG_SESSION_DELETE_TARGET_POD,
+      .help = "a cancel while the target is prepared deletes its pod, because KubeVirt would wait" },
+    { .name = "stop-evacuation",
+      .kind = OPTION_FLAG,
+      .offset = AT(session_flags),
+      .extra = KVMIG_SESSION_STOP_EVACUATION,
+      .help = "a cancel also withdraws the eviction that started the migration" },
+    { .name = NULL },
+};
+static const struct option_group kubevirt_options = { "On KubeVirt", kubevirt };
+
 static const struct option_def network[] = {
     { .name = "port",
       .kind = OPTION_LIST,
@@ -453,8 +569,10 @@ static const struct option_def network[] = {
     { .name = NULL },
 };
 static const struct option_group network_options = { "The guest's network", network };
-static const struct option_group *const groups[] = { &migrate_options, &network_options, &ovn_options,
-                                                     &plan_options,    &connect_options, NULL };
+static const struct option_group *const groups[] = { &migrate_options, &kubevirt_options,
+                                                     &network_options, &ovn_options,
+                                                     &plan_options,    &connect_options,
+                                                     &kube_options,    NULL };
 
 const struct command migrate_command = {
     .name = "migrate",

@@ -2,6 +2,7 @@
 /*
  * kvmig plan: whether, where and how a VM can migrate. Reads the hosts, plans, prints; changes nothing.
  */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "tool.h"
@@ -116,15 +117,20 @@ void plan_print(const struct kvmig_plan *plan, FILE *out)
 
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)
 {
-    struct kvmig_plan_opts opts = settings_plan_opts(settings);
+    struct kvmig_volume_change *changes;
+    struct kvmig_plan_opts opts;
+    int32_t rc;
 
-    if (kvmig_cluster_plan(view->cluster, &opts, out_plan) == 0)
-        return 0;
     *out_plan = NULL;
-    return complain_error("cannot plan", NULL);
+    if (!volumes_read(&plan_command, settings, &changes))
+        return EXIT_USAGE;
+    opts = settings_plan_opts(settings, changes);
+    rc = kvmig_cluster_plan(view->cluster, &opts, out_plan);
+    volumes_free(changes, settings->volumes.n);
+    return rc == 0 ? 0 : complain_error("cannot plan", NULL);
 }
 
-static int run(const struct settings *settings)
+static int plan_and_show(const struct settings *settings)
 {
     struct kvmig_plan *plan = NULL;
     struct view view;
@@ -151,14 +157,47 @@ static int run(const struct settings *settings)
     return code;
 }
 
-static const struct option_group *const groups[] = { &plan_options, &connect_options, NULL };
+static int run(const struct settings *settings)
+{
+    struct settings asked = *settings; /* borrows, but for the list that the request may add to */
+    struct json_object *request;
+    int code;
+
+    asked.volumes = (struct text_list){ NULL, 0 };
+    for (size_t i = 0; i < settings->volumes.n; i++)
+        text_list_add(&asked.volumes, settings->volumes.v[i]);
+    code = request_read(&plan_command, &asked, &request);
+    if (code == 0)
+        code = plan_and_show(&asked);
+    free(asked.volumes.v);
+    json_object_put(request);
+    return code;
+}
+
+static const struct option_def options[] = {
+    { .name = "vm",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct settings, vm),
+      .metavar = "VM",
+      .help = "the VM, if the words after the options are files or folders with Kubernetes objects, as kubectl prints "
+              "them" },
+    { .name = "request",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct settings, request_path),
+      .metavar = "FILE",
+      .help = "take what is asked for from this JSON file: source, target, volume_changes, options, policy" },
+    { .name = NULL },
+};
+static const struct option_group file_options = { "Planning on files", options };
+static const struct option_group *const groups[] = { &plan_options, &connect_options, &kube_options, &file_options,
+                                                     NULL };
 
 const struct command plan_command = {
     .name = "plan",
-    .arguments = "VM [options]",
+    .arguments = "VM [options] | --vm NS/NAME [options] FILE...",
     .summary = "Say whether, where and how a VM can migrate, with every reason why not. Changes nothing.",
     .details = "Exit code 0: it can migrate (maybe with a risk, or after waiting for a slot). 3: it is blocked.",
-    .operands = OPERANDS_VM,
+    .operands = OPERANDS_VM_OR_FILES,
     .needs_hosts = true,
     .groups = groups,
     .run = run,

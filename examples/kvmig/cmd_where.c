@@ -252,7 +252,7 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group where_options = { "Where to look", options };
-static const struct option_group *const groups[] = { &where_options, &connect_options, NULL };
+static const struct option_group *const groups[] = { &where_options, &connect_options, &kube_options, NULL };
 
 const struct command where_command = {
     .name = "where",

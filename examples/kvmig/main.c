@@ -10,14 +10,15 @@
 
 #include "tool.h"
 
-static const struct command *const commands[] = { &hosts_command, &plan_command, &migrate_command,
-                                                  &where_command, &port_command, &probe_command };
+static const struct command *const commands[] = { &hosts_command,   &plan_command,  &migrate_command,
+                                                  &explain_command, &watch_command, &where_command,
+                                                  &port_command,    &probe_command, &snapshot_command };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_usage(FILE *out)
 {
     fputs("Usage: kvmig COMMAND [options]\n\n"
-          "Plans, runs and explains KVM migrations over libvirt.\n\n"
+          "Plans, runs and explains KVM migrations, on libvirt hosts and on KubeVirt clusters.\n\n"
           "Commands:\n",
           out);
     for (size_t i = 0; i < N_COMMANDS; i++)
@@ -37,6 +38,7 @@ static void print_usage(FILE *out)
           "  130  left before the end, at the last Ctrl-C\n\n"
           "Environment:\n"
           "  KVMIG_HOSTS  libvirt URIs of the hosts, separated by commas, if --connect is not given\n"
+          "  KUBECONFIG   kubeconfig of a Kubernetes cluster, if no libvirt URI is given\n"
           "  OVN_NB_DB, OVN_SB_DB  remotes of OVN's databases, if --ovn-nb or --ovn-sb is not given\n"
           "  KVMIG_LOG    log levels on standard error: \"debug\", or \"warn,session=debug,libvirt=info\"\n",
           out);

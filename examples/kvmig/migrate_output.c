@@ -277,6 +277,11 @@ static const char *explain_cancel(int32_t result)
         return "cancel accepted; it is being undone";
     case KVMIG_CANCEL_TOO_LATE:
         return "too late to cancel: the guest has moved";
+    case KVMIG_CANCEL_DEFERRED:
+        return "cancel noted; KubeVirt acts on it only once the copy runs, or when its own time-outs end the "
+               "preparation";
+    case KVMIG_CANCEL_WILL_RETURN:
+        return "cancel accepted; but the cluster will start this migration again";
     case KVMIG_CANCEL_REFUSED:
         return "cancel refused: in post-copy it would lose the guest";
     default:
@@ -324,6 +329,18 @@ static void show_port(const struct output *output, const struct kvmig_event *eve
         printf("%11s advice: %s\n", "", kvmig_error_hint(error));
 }
 
+static void show_wait(const struct output *output, const struct kvmig_event *event)
+{
+    const struct kvmig_finding *finding = kvmig_event_finding(event);
+
+    if (!finding)
+        return;
+    stamp(output, event);
+    printf("waits: %s: %s\n", kvmig_finding_object(finding), kvmig_finding_message(finding));
+    if (*kvmig_finding_hint(finding))
+        printf("%11s advice: %s\n", "", kvmig_finding_hint(finding));
+}
+
 static void show_event(struct output *output, const struct kvmig_event *event)
 {
     const struct kvmig_progress *progress = kvmig_event_progress(event);
@@ -349,6 +366,9 @@ static void show_event(struct output *output, const struct kvmig_event *event)
     case KVMIG_EVENT_NOTICE:
         if (kvmig_event_finding(event))
             finding_print(kvmig_event_finding(event), stdout);
+        break;
+    case KVMIG_EVENT_WAIT:
+        show_wait(output, event);
         break;
     case KVMIG_EVENT_CANCEL:
         stamp(output, event);

@@ -13,14 +13,19 @@ static bool known(uint64_t value)
     return value != UINT64_MAX;
 }
 
-static void print_result(const struct kvmig_plan *plan, const struct kvmig_event *end, FILE *out)
+/* The report knows the target also if KubeVirt chose it, or if the migration was somebody else's. */
+static void print_result(struct json_object *report, const struct kvmig_event *end, FILE *out)
 {
-    const char *source = kvmig_plan_source(plan), *target = kvmig_plan_target(plan), *vm = kvmig_plan_vm(plan);
+    const char *vm = json_text(report, "vm"), *source = json_text(report, "source"),
+               *target = json_text(report, "target");
+
+    vm = vm ? vm : "the VM";
+    source = source ? source : "its node";
 
     fputc('\n', out);
     switch (kvmig_event_phase(end)) {
     case KVMIG_PHASE_SUCCEEDED:
-        fprintf(out, "%s was migrated from %s to %s.\n", vm, source, target);
+        fprintf(out, "%s was migrated from %s to %s.\n", vm, source, target ? target : "another node");
         break;
     case KVMIG_PHASE_CANCELLED:
         fprintf(out, "Cancelled: %s is on %s, where it was.\n", vm, source);
@@ -184,10 +189,9 @@ static void print_next(const struct kvmig_event *end, const char *how_to_find, F
         fprintf(out, "  find out:  %s\n", how_to_find);
 }
 
-void summary_print(struct json_object *report, const struct kvmig_plan *plan, const struct kvmig_event *end,
-                   const char *how_to_find, FILE *out)
+void summary_print(struct json_object *report, const struct kvmig_event *end, const char *how_to_find, FILE *out)
 {
-    print_result(plan, end, out);
+    print_result(report, end, out);
     print_error(kvmig_event_error(end), out);
     print_final(report, out);
     print_times(report, out);

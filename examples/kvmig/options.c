@@ -22,7 +22,7 @@ static void *slot_of(struct settings *settings, const struct option_def *option)
     return (char *)settings + option->offset;
 }
 
-static void list_add(struct text_list *list, const char *text)
+void text_list_add(struct text_list *list, const char *text)
 {
     const char **v = realloc(list->v, (list->n + 1) * sizeof(*v));
 
@@ -182,7 +182,7 @@ static bool apply(const struct option_def *option, const char *text, struct sett
         *(const char **)slot = text;
         return *text != '\0';
     case OPTION_LIST:
-        list_add(slot, text);
+        text_list_add(slot, text);
         return *text != '\0';
     case OPTION_NUMBER:
     case OPTION_LIMIT:
@@ -267,8 +267,8 @@ static int print_help(const struct command *command)
 /* getopt's view of a command's tables: an option's val is its place in them, counted from beyond all letters. */
 #define FIRST_VAL 256
 struct parser {
-    const struct option_def *defs[96];
-    struct option longs[98]; /* plus --help and the end */
+    const struct option_def *defs[128];
+    struct option longs[130]; /* plus --help and the end */
     char shorts[64];
     size_t n;
 };
@@ -328,19 +328,30 @@ static int take_operands(const struct command *command, int n, char **words, str
 {
     static const char *const which[] = { [OPERANDS_VM] = "which VM? Give its name or UUID",
                                          [OPERANDS_OPERATION] = "which operation? Give its name",
-                                         [OPERANDS_PROBES] = "which targets? Give at least one" };
+                                         [OPERANDS_PROBES] = "which targets? Give at least one",
+                                         [OPERANDS_VM_OR_FILES] = "which VM? Give its name (NAMESPACE/NAME on "
+                                                                  "Kubernetes), or --vm and files",
+                                         [OPERANDS_SAVE] = "what? 'snapshot save' is what there is" };
+    const bool optional = command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES ||
+                          (command->operands == OPERANDS_VM_OR_FILES && settings->vm);
+    const bool files = command->operands == OPERANDS_FILES || command->operands == OPERANDS_SAVE ||
+                       (command->operands == OPERANDS_VM_OR_FILES && settings->vm);
     int taken = 0;
 
-    if (command->operands != OPERANDS_NONE && (n == 0 || !*words[0])) {
+    if (!optional && (n == 0 || !*words[0] || (command->operands == OPERANDS_SAVE && strcmp(words[0], "save") != 0))) {
         complain("%s: %s", command->name, which[command->operands]);
         return usage_hint(command);
     }
-    if (command->operands == OPERANDS_VM)
+    if (command->operands == OPERANDS_VM || (command->operands == OPERANDS_VM_OR_FILES && !settings->vm))
         settings->vm = words[taken++];
+    else if (command->operands == OPERANDS_SAVE)
+        taken++;
     else if (command->operands == OPERANDS_OPERATION)
         settings->operation = words[taken++];
+    while (files && taken < n)
+        text_list_add(&settings->files, words[taken++]);
     while (command->operands == OPERANDS_PROBES && taken < n)
-        list_add(&settings->probes, words[taken++]);
+        text_list_add(&settings->probes, words[taken++]);
     if (taken < n) {
         complain("%s: unexpected argument \"%s\"", command->name, words[taken]);
         return usage_hint(command);
@@ -361,7 +372,7 @@ static void take_environment(struct settings *settings)
     if (!copy)
         abort();
     for (char *word = strtok_r(copy, ", \t\n", &save); word; word = strtok_r(NULL, ", \t\n", &save))
-        list_add(&settings->uris, word);
+        text_list_add(&settings->uris, word);
 }
 
 int options_parse(const struct command *command, int argc, char **argv, struct settings *settings)
@@ -388,11 +399,13 @@ int options_parse(const struct command *command, int argc, char **argv, struct s
     rc = take_operands(command, argc - optind, argv + optind, settings);
     if (rc >= 0)
         return rc;
-    if (!command->needs_hosts)
+    if (!command->needs_hosts || settings->files.n > 0)
         return -1;
     take_environment(settings);
-    if (settings->uris.n == 0) {
-        complain("%s: no hosts: give their libvirt URIs with --connect, or set KVMIG_HOSTS", command->name);
+    if (settings->uris.n == 0 && !settings_want_kube(settings)) {
+        complain("%s: no hosts: give their libvirt URIs with --connect or KVMIG_HOSTS, or a Kubernetes cluster with "
+                 "--kubeconfig or KUBECONFIG",
+                 command->name);
         return usage_hint(command);
     }
     return -1;
@@ -401,6 +414,8 @@ int options_parse(const struct command *command, int argc, char **argv, struct s
 void options_free(struct settings *settings)
 {
     free(settings->uris.v);
+    free(settings->files.v);
+    free(settings->volumes.v);
     free(settings->shared_paths.v);
     free(settings->copy_disks.v);
     free(settings->ovs.v);

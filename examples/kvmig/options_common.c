@@ -226,6 +226,16 @@ static const struct option_def plan[] = {
       .offset = AT(target_xml),
       .metavar = "FILE",
       .help = "domain XML for the target; only host-specific parts may differ" },
+    { .name = "any-target",
+      .kind = OPTION_FLAG,
+      .offset = AT(plan_flags),
+      .extra = KVMIG_PLAN_ANY_TARGET,
+      .help = "KubeVirt: do not pin the chosen target; the scheduler decides" },
+    { .name = "volume",
+      .kind = OPTION_LIST,
+      .offset = AT(volumes),
+      .metavar = "VOLUME=CLAIM",
+      .help = "KubeVirt: move this volume to another claim, which exists; may be repeated" },
     { .name = "persistent-xml",
       .kind = OPTION_FILE,
       .offset = AT(persistent_xml),
@@ -235,7 +245,7 @@ static const struct option_def plan[] = {
 };
 const struct option_group plan_options = { "How to migrate", plan };
 
-struct kvmig_plan_opts settings_plan_opts(const struct settings *settings)
+struct kvmig_plan_opts settings_plan_opts(const struct settings *settings, struct kvmig_volume_change *changes)
 {
     struct kvmig_plan_opts opts = KVMIG_PLAN_OPTS_INIT;
 
@@ -262,5 +272,7 @@ struct kvmig_plan_opts settings_plan_opts(const struct settings *settings)
     opts.target_name = settings->target_name;
     opts.target_xml = settings->target_xml;
     opts.persistent_xml = settings->persistent_xml;
+    opts.volume_changes = changes;
+    opts.n_volume_changes = settings->volumes.n;
     return opts;
 }

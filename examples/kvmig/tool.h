@@ -39,13 +39,18 @@ struct settings {
     uint64_t sync_timeout_ms, refresh_ms, call_timeout_ms;
     uint64_t max_migrations, max_outbound, max_inbound; /* UINT32_MAX = no limit */
     bool json;
+    /* a Kubernetes cluster, or files with its objects, instead of libvirt hosts */
+    const char *kubeconfig, *kube_context, *kube_namespace;
+    bool in_cluster;
+    struct text_list files;
+    const char *request_path;
     /* one VM */
     const char *vm, *source, *target;
     /* plan and migrate */
     uint64_t plan_flags; /* enum kvmig_plan_flags */
     int32_t copy; /* an enum kvmig_copy */
     bool strict;
-    struct text_list copy_disks;
+    struct text_list copy_disks, volumes; /* volumes: VOLUME=CLAIM */
     const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
     char *target_xml, *persistent_xml; /* contents of files, owned */
     uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;
@@ -55,6 +60,9 @@ struct settings {
     int32_t cancel_at; /* an enum kvmig_phase; 0 = never */
     uint64_t cancel_after_iteration; /* 0 = never */
     const char *report_path;
+    const char *attach, *token_path, *resume_path;
+    uint64_t session_flags; /* enum kvmig_session_flags */
+    uint64_t pending_timeout_ms, prepare_timeout_ms;
     /* hosts */
     bool vms;
     /* where */
@@ -79,6 +87,7 @@ struct settings {
     }
 
 /* ---- options.c ---- */
+void text_list_add(struct text_list *list, const char *text); /* borrowed */
 enum option_kind {
     OPTION_SWITCH, /* bool = true */
     OPTION_FLAG, /* uint64_t |= extra */
@@ -115,6 +124,9 @@ enum operands {
     OPERANDS_VM, /* one: settings.vm */
     OPERANDS_OPERATION, /* one: settings.operation */
     OPERANDS_PROBES, /* one or more: settings.probes */
+    OPERANDS_VM_OR_FILES, /* one: settings.vm; with --vm any number of files: settings.files */
+    OPERANDS_FILES, /* any number: settings.files */
+    OPERANDS_SAVE, /* the word "save", then any number: settings.files */
 };
 
 struct command {
@@ -130,6 +142,7 @@ struct command {
 
 extern const struct option_group connect_options, plan_options; /* options_common.c */
 extern const struct option_group ovn_options; /* ports.c */
+extern const struct option_group kube_options; /* options_kube.c */
 
 /* Parses what follows the command's name. Returns -1 to go on, or the exit code to end with (help was printed, or a
  * mistake was explained). */
@@ -137,8 +150,22 @@ int options_parse(const struct command *command, int argc, char **argv, struct s
 /* Points to the command's --help, after a complaint; returns EXIT_USAGE. */
 int usage_hint(const struct command *command);
 void options_free(struct settings *settings);
-/* The library's options for these settings; borrows from them. */
-struct kvmig_plan_opts settings_plan_opts(const struct settings *settings);
+/* The library's options for these settings; borrows from them, and from changes, which has room for all of settings.volumes. */
+struct kvmig_plan_opts settings_plan_opts(const struct settings *settings, struct kvmig_volume_change *changes);
+
+/* ---- options_kube.c ---- */
+/* Whether the command line names a Kubernetes cluster: an option, or KUBECONFIG if there is no libvirt URI. */
+bool settings_want_kube(const struct settings *settings);
+struct kvmig_kube_opts settings_kube_opts(const struct settings *settings); /* borrows */
+/* "VOLUME=CLAIM" of --volume, cut in two; owned parts. false: it is none, and that was explained. */
+bool volumes_read(const struct command *command, const struct settings *settings,
+                  struct kvmig_volume_change **out_changes);
+void volumes_free(struct kvmig_volume_change *changes, size_t n);
+
+/* ---- request.c: what is asked for, in a file (--request) ---- */
+/* Puts what the file asks for into the settings, unless the command line says otherwise. Returns 0, or the exit code after it
+ * explained the mistake. *out_request keeps the texts; json_object_put() it after the settings. */
+int request_read(const struct command *command, struct settings *settings, struct json_object **out_request);
 
 /* ---- text.c: how things are written for people ---- */
 #define TEXT_MAX 48
@@ -191,6 +218,8 @@ struct view {
  * the command goes on with what was read: the library refuses what needs more. */
 int view_open(struct view *view, const struct settings *settings);
 void view_close(struct view *view);
+/* From now on fn gets every event of the view, too. */
+void view_follow(struct view *view, void (*fn)(const struct kvmig_event *event, void *data), void *data);
 /* The URI of a host of the view, by its name; owned; a copy of the name if it is not there. */
 char *view_uri_of(const struct view *view, const char *host);
 
@@ -224,7 +253,8 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
                  struct kvmig_probe **out_probe);
 
 /* ---- commands ---- */
-extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command;
+extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
+    explain_command, watch_command, snapshot_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);
@@ -240,8 +270,10 @@ void output_free(struct output *output);
 
 /* ---- migrate_summary.c ---- */
 /* How it ended, for people. report may be NULL. how_to_find is the command that finds the guest. */
-void summary_print(struct json_object *report, const struct kvmig_plan *plan, const struct kvmig_event *end,
-                   const char *how_to_find, FILE *out);
+void summary_print(struct json_object *report, const struct kvmig_event *end, const char *how_to_find, FILE *out);
+
+/* cmd_explain.c, also for migrate and watch */
+void explanation_print(const struct kvmig_explanation *explanation, FILE *out);
 
 /* ---- signals.c: the first signals of the user are requests ---- */
 void signals_catch(struct kvmig_context *context);

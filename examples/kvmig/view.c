@@ -19,6 +19,8 @@ struct lost_host {
 struct view_state {
     struct lost_host *lost;
     bool synced;
+    void (*follow)(const struct kvmig_event *event, void *data);
+    void *follow_data;
 };
 
 static void forget_lost(struct view_state *state, const char *host)
@@ -58,9 +60,14 @@ static void on_cluster_event(const struct kvmig_event *event, void *user_data)
 {
     struct view_state *state = user_data;
 
+    if (state->follow)
+        state->follow(event, state->follow_data);
     switch (kvmig_event_type(event)) {
     case KVMIG_EVENT_CLUSTER_SYNCED:
         state->synced = true;
+        break;
+    case KVMIG_EVENT_VIEW_NOTICE:
+        finding_print(kvmig_event_finding(event), stderr);
         break;
     case KVMIG_EVENT_HOST_LOST:
         add_lost(state, event);
@@ -90,6 +97,7 @@ static int32_t is_synced(void *user_data)
 static int open_cluster(struct view *view, const struct settings *settings)
 {
     struct kvmig_cluster_opts opts = KVMIG_CLUSTER_OPTS_INIT;
+    struct kvmig_kube_opts kube = settings_kube_opts(settings);
     struct view_state *state = calloc(1, sizeof(*state));
 
     if (!state)
@@ -104,6 +112,10 @@ static int open_cluster(struct view *view, const struct settings *settings)
     opts.max_migrations = (uint32_t)settings->max_migrations;
     opts.max_outbound = (uint32_t)settings->max_outbound;
     opts.max_inbound = (uint32_t)settings->max_inbound;
+    opts.snapshot_paths = settings->files.v;
+    opts.n_snapshot_paths = settings->files.n;
+    if (settings_want_kube(settings))
+        opts.kube = &kube;
     opts.on_event = (struct kvmig_event_callback){ on_cluster_event, state, free_state };
     if (kvmig_cluster_open(view->context, &opts, &view->cluster) == 0)
         return 0;
@@ -143,6 +155,12 @@ int view_open(struct view *view, const struct settings *settings)
                  text_ms(timeout_ms).s);
     view->complete = rc == 0 && !view->state->lost;
     return 0;
+}
+
+void view_follow(struct view *view, void (*fn)(const struct kvmig_event *event, void *data), void *data)
+{
+    view->state->follow = fn;
+    view->state->follow_data = data;
 }
 
 char *view_uri_of(const struct view *view, const char *host)

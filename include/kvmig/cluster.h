@@ -17,6 +17,8 @@ extern "C" {
 /** A limit that is never reached. */
 #define KVMIG_UNLIMITED UINT32_MAX
 
+struct kvmig_kube_opts;
+
 /** Options of kvmig_cluster_open(); zero is the default of every member. Append-only. Since: 0.1.0 */
 struct kvmig_cluster_opts {
     size_t size; /**< set by KVMIG_CLUSTER_OPTS_INIT */
@@ -31,6 +33,11 @@ struct kvmig_cluster_opts {
     uint32_t max_inbound; /**< to one host; 0 = 2 */
     uint32_t reserved; /**< must be 0 */
     struct kvmig_event_callback on_event; /**< gets the events of the view; fn NULL = nobody does */
+    const struct kvmig_kube_opts *kube; /**< a Kubernetes cluster with KubeVirt (kvmig/kube.h); copied; NULL = none */
+    const char *const
+        *snapshot_paths; /**< instead of a live cluster: files or folders with Kubernetes objects, as kubectl prints
+                                            them (planning and explaining only); copied */
+    size_t n_snapshot_paths; /**< entries in snapshot_paths */
 };
 
 /** Begins a struct kvmig_cluster_opts: zero, but for its size. Since: 0.1.0 */

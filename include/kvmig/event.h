@@ -21,6 +21,10 @@ enum kvmig_event_type {
     KVMIG_EVENT_CLUSTER_CHANGED = 2, /**< something on kvmig_event_host() changed */
     KVMIG_EVENT_HOST_LOST = 3, /**< kvmig_event_host() no longer answers; kvmig_event_error() says why */
     KVMIG_EVENT_HOST_FOUND = 4, /**< kvmig_event_host() answers (again) */
+    /** KubeVirt: the migration kvmig_event_migration() of kvmig_event_vm(), whoever started it, is in kvmig_event_phase(). */
+    KVMIG_EVENT_MIGRATION = 5,
+    /** Something could not be read (a snapshot's file, a kind that the account may not list): kvmig_event_finding() says what. */
+    KVMIG_EVENT_VIEW_NOTICE = 6,
     KVMIG_EVENT_PHASE = 10, /**< the session entered kvmig_event_phase() */
     KVMIG_EVENT_QUEUED = 11, /**< waits for a slot at kvmig_event_queue_position() */
     KVMIG_EVENT_PROGRESS = 12, /**< kvmig_event_progress() has new figures */
@@ -29,6 +33,10 @@ enum kvmig_event_type {
     KVMIG_EVENT_MODE = 15, /**< the mode changed: kvmig_event_mode() */
     /** kvmig_event_port() is in kvmig_event_port_state(), or an operation on it failed: kvmig_event_error(). */
     KVMIG_EVENT_PORT = 16,
+    /** kvmig_event_token() lets another process take the session up (kvmig_session_resume()); before each step with an effect. */
+    KVMIG_EVENT_CHECKPOINT = 17,
+    /** KubeVirt: what the session waits for changed: kvmig_event_finding() is the first blocker (see kvmig_session_explain()). */
+    KVMIG_EVENT_WAIT = 18,
     KVMIG_EVENT_END = 20, /**< the one terminal event of a session; always the last */
 };
 
@@ -64,6 +72,10 @@ enum kvmig_cancel_result {
     KVMIG_CANCEL_TOO_LATE = 2, /**< the guest has moved; the migration ends as Succeeded */
     KVMIG_CANCEL_REFUSED = 3, /**< post-copy: cancelling would lose the guest */
     KVMIG_CANCEL_UNKNOWN = 4, /**< a host does not answer; the outcome will be resolved */
+    KVMIG_CANCEL_DEFERRED =
+        5, /**< KubeVirt: accepted, but it takes effect only once the copy runs, or the target's own time-out ends it */
+    KVMIG_CANCEL_WILL_RETURN =
+        6, /**< KubeVirt: accepted, but the cluster will start it again (eviction, workload update, volume migration) */
 };
 
 /** Why the time left is what it is. Append-only. Since: 0.1.0 */
@@ -159,6 +171,12 @@ KVMIG_API const struct kvmig_progress *kvmig_event_progress(const struct kvmig_e
 KVMIG_API const char *kvmig_event_port(const struct kvmig_event *event);
 /** An enum kvmig_port_state (PORT events). Threads: any. Since: 0.1.0 */
 KVMIG_API int32_t kvmig_event_port_state(const struct kvmig_event *event);
+/** "NAMESPACE/NAME" of the migration (MIGRATION events); NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_event_migration(const struct kvmig_event *event);
+/** The VM that it concerns (MIGRATION events), "NAMESPACE/NAME"; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_event_vm(const struct kvmig_event *event);
+/** The token of a CHECKPOINT event, one line of JSON without secrets; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_event_token(const struct kvmig_event *event);
 /** What failed; NULL if nothing did. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const struct kvmig_error *kvmig_event_error(const struct kvmig_event *event);
 /** The finding of a NOTICE or QUEUED event; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
@@ -177,7 +195,7 @@ KVMIG_API const char *kvmig_phase_name(int32_t phase);
 KVMIG_API int32_t kvmig_phase_is_terminal(int32_t phase);
 /** "PreCopy", ...; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_mode_name(int32_t mode);
-/** "accepted", "too-late", "refused", "unknown"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+/** "accepted", "too-late", "refused", "unknown", "deferred", "will-return"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_cancel_result_name(int32_t result);
 /** "bandwidth-limited", ...; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_eta_reason_name(int32_t reason);

@@ -10,8 +10,10 @@
 #include <kvmig/context.h>
 #include <kvmig/error.h>
 #include <kvmig/event.h>
+#include <kvmig/explain.h>
 #include <kvmig/finding.h>
 #include <kvmig/interface.h>
+#include <kvmig/kube.h>
 #include <kvmig/location.h>
 #include <kvmig/plan.h>
 #include <kvmig/port.h>

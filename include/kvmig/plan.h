@@ -60,6 +60,14 @@ enum kvmig_plan_flags {
     KVMIG_PLAN_TRANSIENT_TARGET = 1 << 6, /**< do not make the domain persistent on the target */
     KVMIG_PLAN_KEEP_SOURCE_DEFINITION = 1 << 7, /**< leave the persistent definition on the source */
     KVMIG_PLAN_ABORT_ON_IO_ERROR = 1 << 8, /**< VIR_MIGRATE_ABORT_ON_ERROR */
+    KVMIG_PLAN_ANY_TARGET =
+        1 << 9, /**< KubeVirt: the plan's target is a forecast; the scheduler chooses, nothing is pinned */
+};
+
+/** KubeVirt: one volume that is to move to another claim (updateVolumesStrategy Migration). Since: 0.1.0 */
+struct kvmig_volume_change {
+    const char *volume; /**< name of the volume in the VM's spec */
+    const char *claim; /**< name of the destination PVC or DataVolume, which exists */
 };
 
 /** What to plan; zero is the default of every member. Append-only. Since: 0.1.0 */
@@ -88,6 +96,9 @@ struct kvmig_plan_opts {
     const char *target_name; /**< new name on the target; NULL = keep */
     const char *target_xml; /**< domain XML for the target (host-specific parts may differ); NULL = as on the source */
     const char *persistent_xml; /**< the same for the persistent definition */
+    const struct kvmig_volume_change *
+        volume_changes; /**< KubeVirt: a volume migration of exactly these; copied; none = the VM moves with its volumes as they are */
+    size_t n_volume_changes; /**< entries in volume_changes */
 };
 
 /** Begins a struct kvmig_plan_opts: zero, but for its size. Since: 0.1.0 */

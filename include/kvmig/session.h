@@ -30,6 +30,32 @@ struct kvmig_session_opts {
     uint32_t reserved; /**< must be 0 */
     uint64_t
         service_timeout_ms; /**< with probes: how long Finalizing waits for the service to answer again; 0 = 10 s */
+    const char
+        *attach; /**< KubeVirt: follow this migration, which somebody else started, instead of starting one: "NAME" or
+                             "NAMESPACE/NAME" of the VMIM; "" = whichever one of the VM is not final; NULL = start one */
+    uint64_t flags; /**< enum kvmig_session_flags */
+    uint64_t
+        pending_timeout_ms; /**< KubeVirt: longest stay in Pending once the VMIM exists (KubeVirt has no limit there); 0 = 20 minutes */
+    uint64_t prepare_timeout_ms; /**< KubeVirt: longest time from Scheduling until the copy starts; 0 = 20 minutes */
+};
+
+/** Switches of a session. Append-only. Since: 0.1.0 */
+enum kvmig_session_flags {
+    /**
+     * KubeVirt: bandwidth, auto-converge and post-copy of the plan are put into a MigrationPolicy that exists for this session only
+     * and is removed at its end. Needs the right to create one.
+     */
+    KVMIG_SESSION_TEMPORARY_POLICY = 1 << 0,
+    /**
+     * KubeVirt: a cancel between hand-off and Running, which KubeVirt only notes, deletes the target launcher pod at once. The
+     * source is not touched by that.
+     */
+    KVMIG_SESSION_DELETE_TARGET_POD = 1 << 1,
+    /**
+     * KubeVirt: a cancel of a migration that was started by an eviction also withdraws the eviction (evacuate/cancel), else it is
+     * created again.
+     */
+    KVMIG_SESSION_STOP_EVACUATION = 1 << 2,
 };
 
 /** Begins a struct kvmig_session_opts: zero, but for its size. Since: 0.1.0 */
@@ -52,6 +78,15 @@ struct kvmig_session;
  */
 KVMIG_API int32_t kvmig_session_new(struct kvmig_cluster *cluster, const struct kvmig_plan *plan,
                                     const struct kvmig_session_opts *opts, struct kvmig_session **out_session);
+
+/**
+ * Takes a migration up again whose process died: token is what the last KVMIG_EVENT_CHECKPOINT gave. The new session follows the
+ * same migration to its end, and cleans up what the dead one created. Ports are added again under the same owner token. opts: as
+ * kvmig_session_new(), without attach and plan_opts. *out_session owned. Threads: any. Errors: -EINVAL (no such token; names what is
+ * wrong with it), -E2BIG, -KVMIG_ENOTSYNCED, -KVMIG_ENOVM, -ENOTSUP (a token of a libvirt host: those cannot be resumed yet). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_resume(struct kvmig_cluster *cluster, const char *token,
+                                       const struct kvmig_session_opts *opts, struct kvmig_session **out_session);
 
 /** One more owner. Threads: any. Since: 0.1.0 */
 KVMIG_API struct kvmig_session *kvmig_session_ref(struct kvmig_session *session);

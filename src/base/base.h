@@ -76,6 +76,9 @@ int32_t kvmig__opts_copy(void *dst, size_t known_size, const void *src, const ch
  * for that member; nothing is written then. */
 int32_t kvmig__opts_init(void *opts, size_t size, const char *where);
 
+/* ---- errno (error.c) ---- the text of an errno value; static, in English. code has either sign. */
+const char *kvmig__errno_text(int32_t code);
+
 /* ---- time (time.c) ---- */
 int64_t kvmig__now_ms(void); /* CLOCK_MONOTONIC */
 int64_t kvmig__wall_ms(void); /* CLOCK_REALTIME since 1970 */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The value lives in thread-local storage; the key exists only so that it is freed when a thread ends. */
 static _Thread_local struct kvmig_error *last_error;
@@ -190,4 +191,11 @@ const char *kvmig_error_code_name(int32_t code)
             return code_names[i].name;
     }
     return NULL;
+}
+
+const char *kvmig__errno_text(int32_t code)
+{
+    const char *text = strerrordesc_np(code < 0 ? -code : code);
+
+    return text ? text : "unknown error";
 }

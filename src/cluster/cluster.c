@@ -5,7 +5,10 @@
  * thread and take the context lock; the rest needs it. The view owns its hosts; each host owns its backend.
  */
 #include "cluster/cluster_private.h"
+#include "kubernetes/backend.h"
+#include "kubernetes/objects.h"
 #include "libvirt/libvirt_internal.h"
+#include <kvmig/kube.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,6 +69,12 @@ static int32_t check_opts(const struct kvmig_cluster_opts *opts)
     rc = check_strings("libvirt_uris", opts->libvirt_uris, opts->n_libvirt_uris);
     if (!rc)
         rc = check_strings("shared_paths", opts->shared_paths, opts->n_shared_paths);
+    if (!rc)
+        rc = check_strings("snapshot_paths", opts->snapshot_paths, opts->n_snapshot_paths);
+    if (!rc && opts->kube && opts->n_snapshot_paths)
+        rc = kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_open: snapshot_paths", opts->snapshot_paths[0],
+                                          "Open two views: one of the cluster, one of the files.",
+                                          "a view is either of a live cluster or of files"));
     for (size_t i = 0; !rc && i < opts->n_shared_paths; i++)
         if (opts->shared_paths[i][0] != '/')
             rc = bad_option("shared_paths", i, opts->shared_paths[i], "is not an absolute path",
@@ -98,9 +107,11 @@ static struct kvmig_cluster *cluster_new(struct kvmig_context *context, const st
     kvmig__context_hold(context);
     cluster->refresh_ms = or_default(opts->refresh_ms, DEFAULT_REFRESH_MS);
     cluster->call_timeout_ms = or_default(opts->call_timeout_ms, DEFAULT_CALL_TIMEOUT_MS);
-    kvmig__limits_init(&cluster->limits, or_default(opts->max_migrations, DEFAULT_MAX_MIGRATIONS),
-                       or_default(opts->max_outbound, DEFAULT_MAX_PER_HOST),
-                       or_default(opts->max_inbound, DEFAULT_MAX_PER_HOST));
+    /* KubeVirt counts for itself, and its queue is where a migration waits. */
+    kvmig__limits_init(&cluster->limits,
+                       or_default(opts->max_migrations, opts->kube ? KVMIG_UNLIMITED : DEFAULT_MAX_MIGRATIONS),
+                       or_default(opts->max_outbound, opts->kube ? KVMIG_UNLIMITED : DEFAULT_MAX_PER_HOST),
+                       or_default(opts->max_inbound, opts->kube ? KVMIG_UNLIMITED : DEFAULT_MAX_PER_HOST));
     for (size_t i = 0; i < opts->n_shared_paths; i++)
         kvmig__strlist_add(&cluster->view.shared_paths, opts->shared_paths[i]);
     kvmig__timer_init(&cluster->sync_timer, context, on_sync_timer, cluster);
@@ -115,6 +126,7 @@ static void cluster_free(struct kvmig_cluster *cluster)
 
     kvmig__timer_disarm(&cluster->sync_timer);
     kvmig__cluster_drop_hosts(cluster);
+    kvmig__kube_backend_free(cluster->kube);
     kvmig__cluster_drop_guests(cluster);
     kvmig__queries_clear(&cluster->queries);
     kvmig__strlist_clear(&cluster->view.shared_paths);
@@ -133,10 +145,31 @@ static void add_hosts(struct kvmig_cluster *cluster, const struct kvmig_cluster_
     }
 }
 
+/* source is that of opts->kube, taken; NULL = none. */
+static void add_kube(struct kvmig_cluster *cluster, const struct kvmig_cluster_opts *opts,
+                     struct kvmig__access_source *source)
+{
+    struct kvmig_kube_opts kube;
+    struct kvmig__strlist paths = { NULL, 0 };
+
+    if (source) {
+        kvmig__opts_copy(&kube, sizeof(kube), opts->kube, "kvmig_cluster_open: kube");
+        cluster->kube = kvmig__kube_backend_new(cluster, source, &kube);
+    } else if (opts->n_snapshot_paths) {
+        for (size_t i = 0; i < opts->n_snapshot_paths; i++)
+            kvmig__strlist_add(&paths, opts->snapshot_paths[i]);
+        cluster->kube = kvmig__kube_backend_open_snapshot(cluster, &paths);
+        kvmig__strlist_clear(&paths);
+    }
+    if (cluster->kube)
+        cluster->view.kube = kvmig__kube_backend_store(cluster->kube);
+}
+
 int32_t kvmig_cluster_open(struct kvmig_context *context, const struct kvmig_cluster_opts *opts,
                            struct kvmig_cluster **out_cluster)
 {
     const struct kvmig_event_callback callback = callback_of(opts);
+    struct kvmig__access_source *source = NULL;
     struct kvmig_cluster_opts own;
     int32_t rc;
 
@@ -149,6 +182,8 @@ int32_t kvmig_cluster_open(struct kvmig_context *context, const struct kvmig_clu
         rc = kvmig__opts_copy(&own, sizeof(own), opts, "kvmig_cluster_open");
     if (!rc)
         rc = check_opts(&own);
+    if (!rc && own.kube)
+        rc = kvmig__access_source_new(own.kube, "kvmig_cluster_open: kube", &source);
     if (!rc)
         kvmig__virt_init();
 
@@ -161,6 +196,7 @@ int32_t kvmig_cluster_open(struct kvmig_context *context, const struct kvmig_clu
 
         cluster->sink = kvmig__sink_new(context, callback);
         add_hosts(cluster, &own);
+        add_kube(cluster, &own, source);
         kvmig__timer_arm_in(&cluster->sync_timer, 0);
         *out_cluster = cluster;
     }
@@ -235,6 +271,33 @@ int32_t kvmig_cluster_is_synced(struct kvmig_cluster *cluster)
     synced = cluster->synced;
     kvmig__context_unlock(cluster->context);
     return synced;
+}
+
+int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
+{
+    int32_t rc = 0;
+
+    if (out_json)
+        *out_json = NULL;
+    if (!cluster)
+        return fail_null("kvmig_cluster_snapshot");
+    if (!out_json)
+        return kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_snapshot", NULL, NULL, "out_json is NULL"));
+    kvmig__context_lock(cluster->context);
+    if (cluster->kube)
+        *out_json = kvmig__snapshot_save(cluster->view.kube);
+    else
+        rc = kvmig__fail(
+            kvmig__error_new(-ENOENT, "kvmig_cluster_snapshot", NULL,
+                             "Open the view with a kubeconfig; kvmig_cluster_to_json() tells of libvirt hosts.",
+                             "the view has no Kubernetes cluster"));
+    kvmig__context_unlock(cluster->context);
+    return rc;
+}
+
+const struct kvmig__kube *kvmig__cluster_kube(const struct kvmig_cluster *cluster)
+{
+    return cluster->view.kube;
 }
 
 struct kvmig_context *kvmig__cluster_context(struct kvmig_cluster *cluster)

@@ -8,6 +8,7 @@
  */
 #include "cluster/cluster_private.h"
 #include "cluster/fingerprint.h"
+#include "kubernetes/backend.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,6 +71,45 @@ struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *clust
     return NULL;
 }
 
+static void answer_all(struct kvmig__cluster_host *host)
+{
+    for (struct kvmig__waiter *waiter = host->cluster->waiters; waiter; waiter = waiter->next)
+        if (waiter->host == host)
+            waiter->armed = true;
+}
+
+void kvmig__cluster_host_remove(struct kvmig__cluster_host *host)
+{
+    struct kvmig_cluster *cluster = host->cluster;
+    const size_t index = host->index;
+
+    kvmig__cluster_hold(cluster);
+    answer_all(host);
+    kvmig__cluster_host_lost(host,
+                             kvmig__error_new(ENOENT, host->facts->name, NULL, NULL,
+                                              "host %s is not a part of the cluster any more", host->facts->name));
+    for (size_t i = index; i + 1 < cluster->hosts.n; i++) {
+        cluster->hosts.v[i] = cluster->hosts.v[i + 1];
+        cluster->hosts.v[i]->index = i;
+        cluster->view.hosts.v[i] = cluster->view.hosts.v[i + 1];
+    }
+    cluster->hosts.n--;
+    cluster->view.hosts.n--;
+    host->backend->ops->close(host->backend);
+    kvmig__host_free(host->facts);
+    free(host);
+    kvmig__cluster_check_sync(cluster);
+    kvmig__cluster_release(cluster);
+}
+
+void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *event)
+{
+    if (cluster->sink)
+        kvmig__sink_emit(cluster->sink, event);
+    else
+        kvmig_event_unref(event);
+}
+
 /* ---- being in step ---- */
 
 bool kvmig__cluster_host_ready(const struct kvmig__cluster_host *host)
@@ -81,6 +121,8 @@ bool kvmig__cluster_host_ready(const struct kvmig__cluster_host *host)
 void kvmig__cluster_check_sync(struct kvmig_cluster *cluster)
 {
     if (!cluster->sync_wanted)
+        return;
+    if (cluster->kube && !kvmig__kube_backend_synced(cluster->kube))
         return;
     for (size_t i = 0; i < cluster->hosts.n; i++)
         if (!kvmig__cluster_host_ready(cluster->hosts.v[i]))

@@ -76,7 +76,15 @@ struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
 void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
 
+/* Takes a host out of the view, closes its backend and answers those who wait for it. */
+void kvmig__cluster_host_remove(struct kvmig__cluster_host *host);
+/* Looks whether SYNCED is due; for backends whose hosts are not known from the beginning. */
+void kvmig__cluster_check_sync(struct kvmig_cluster *cluster);
+void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *event); /* takes it */
+
 /* ---- for sessions and locations ---- */
+/* The Kubernetes objects of the view; NULL = it has no Kubernetes cluster. Borrowed. */
+const struct kvmig__kube *kvmig__cluster_kube(const struct kvmig_cluster *cluster);
 struct kvmig_context *kvmig__cluster_context(struct kvmig_cluster *cluster);
 void kvmig__cluster_timing(const struct kvmig_cluster *cluster, uint32_t *out_refresh_ms,
                            uint32_t *out_call_timeout_ms);
@@ -85,6 +93,9 @@ void kvmig__cluster_release(struct kvmig_cluster *cluster);
 struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *cluster, const char *name_or_uri);
 int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct kvmig__request *request,
                                    struct kvmig_plan **out_plan);
+/* A plan for a session that follows what somebody else started: vmim as kvmig__plan_kube_attach(), NULL = no migration has to be there. */
+int32_t kvmig__cluster_attach_locked(struct kvmig_cluster *cluster, const char *vm, const char *vmim,
+                                     struct kvmig_plan **out_plan);
 /* Freshness for re-validation: refreshes one host and calls fn when its facts are new or it is lost. */
 void kvmig__cluster_refresh_host(struct kvmig__cluster_host *host, void (*fn)(void *owner), void *owner);
 void kvmig__cluster_refresh_forget(struct kvmig_cluster *cluster, void *owner);

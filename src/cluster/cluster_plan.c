@@ -35,6 +35,21 @@ int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct k
     return rc;
 }
 
+int32_t kvmig__cluster_attach_locked(struct kvmig_cluster *cluster, const char *vm, const char *vmim,
+                                     struct kvmig_plan **out_plan)
+{
+    *out_plan = NULL;
+    if (!cluster->synced)
+        return kvmig__fail(kvmig__error_new(-KVMIG_ENOTSYNCED, "kvmig_session_start", NULL,
+                                            "wait for KVMIG_EVENT_CLUSTER_SYNCED",
+                                            "the cluster view has not been read yet"));
+    if (!cluster->kube)
+        return kvmig__fail(kvmig__error_new(-ENOTSUP, "kvmig_session_start: attach", vmim,
+                                            "Open the view with a kubeconfig.",
+                                            "only migrations of a KubeVirt cluster can be followed"));
+    return kvmig__plan_kube_attach(&cluster->view, vm, vmim, out_plan);
+}
+
 int32_t kvmig_cluster_plan(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
                            struct kvmig_plan **out_plan)
 {

@@ -33,6 +33,7 @@ struct kvmig_cluster {
     struct kvmig__sink *sink; /* NULL once the last owner is gone */
     uint32_t refresh_ms, call_timeout_ms;
 
+    struct kvmig__kube_backend *kube; /* the Kubernetes cluster, or files with its objects; NULL = none */
     struct kvmig__view view; /* hosts.v[i] is hosts.v[i]->facts of the list below */
     struct {
         struct kvmig__cluster_host **v;
@@ -54,7 +55,6 @@ struct kvmig_cluster {
 };
 
 /* cluster_hosts.c */
-void kvmig__cluster_check_sync(struct kvmig_cluster *cluster);
 void kvmig__cluster_read_all(struct kvmig_cluster *cluster); /* thoroughly, now */
 void kvmig__cluster_drop_hosts(struct kvmig_cluster *cluster);
 bool kvmig__cluster_host_ready(const struct kvmig__cluster_host *host); /* read, or known to be unreachable */

@@ -261,6 +261,7 @@ struct kvmig__view {
         size_t n;
     } hosts;
     struct kvmig__strlist shared_paths; /* stated by the caller */
+    const struct kvmig__kube *kube; /* Kubernetes objects (cluster/kube.h); NULL = a view of libvirt hosts; borrowed */
 };
 
 /* clear: frees what it owns and leaves it empty. copy: overwrites dst without freeing what it held. */

@@ -117,6 +117,8 @@ void kvmig__event_set_finding(struct kvmig_event *event, const struct kvmig_find
 void kvmig__event_set_progress(struct kvmig_event *event, const struct kvmig_progress *progress); /* deep copy */
 void kvmig__event_set_queue_position(struct kvmig_event *event, uint32_t position);
 void kvmig__event_set_port(struct kvmig_event *event, const char *name, int32_t state); /* enum kvmig_port_state */
+void kvmig__event_set_migration(struct kvmig_event *event, const char *migration, const char *vm, int32_t phase);
+void kvmig__event_set_token(struct kvmig_event *event, const char *token);
 void kvmig__event_set_cancel_result(struct kvmig_event *event, int32_t result);
 
 /* A sink holds a caller's event callback; its user `free` runs exactly once, after the last event. All need the
@@ -132,7 +134,7 @@ void kvmig__sink_retire(struct kvmig__sink *sink, bool drop_queued);
 void kvmig__callback_discard(struct kvmig_context *context, void (*free_fn)(void *), void *user_data);
 
 /* ---- log (log.c) ---- any thread, with or without the lock. Modules: context cluster plan session
- * port probe libvirt. */
+ * port probe libvirt kubernetes. */
 bool kvmig__log_enabled(struct kvmig_context *context, int32_t level, const char *module);
 void kvmig__log(struct kvmig_context *context, int32_t level, const char *module, const char *fmt, ...)
     KVMIG__PRINTF(4, 5);

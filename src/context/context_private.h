@@ -17,7 +17,7 @@
 /* Work of each kind that one dispatch does at most, so that an embedding loop is never starved. */
 #define KVMIG__DISPATCH_BUDGET 64
 
-#define KVMIG__N_LOG_MODULES 7
+#define KVMIG__N_LOG_MODULES 8
 
 struct kvmig__curl;
 struct kvmig__job;

@@ -22,6 +22,8 @@ struct kvmig_event {
     int32_t cancel_result;
     char *port;
     int32_t port_state;
+    char *migration, *vm;
+    char *token;
     struct kvmig_error *error;
     bool has_finding, has_progress;
     struct kvmig_finding finding;
@@ -112,6 +114,18 @@ void kvmig__event_set_port(struct kvmig_event *event, const char *name, int32_t 
     event->port_state = state;
 }
 
+void kvmig__event_set_migration(struct kvmig_event *event, const char *migration, const char *vm, int32_t phase)
+{
+    kvmig__str_set(&event->migration, migration);
+    kvmig__str_set(&event->vm, vm);
+    event->phase = phase;
+}
+
+void kvmig__event_set_token(struct kvmig_event *event, const char *token)
+{
+    kvmig__str_set(&event->token, token);
+}
+
 /* ---- public ---- */
 
 struct kvmig_event *kvmig_event_ref(const struct kvmig_event *event)
@@ -131,6 +145,9 @@ void kvmig_event_unref(struct kvmig_event *event)
     kvmig__finding_clear(&event->finding);
     kvmig__error_free(event->error);
     free(event->port);
+    free(event->migration);
+    free(event->vm);
+    free(event->token);
     free(event->session_id);
     free(event->host);
     free(event);
@@ -189,6 +206,21 @@ const char *kvmig_event_port(const struct kvmig_event *event)
 int32_t kvmig_event_port_state(const struct kvmig_event *event)
 {
     return event ? event->port_state : KVMIG_PORT_IDLE;
+}
+
+const char *kvmig_event_migration(const struct kvmig_event *event)
+{
+    return event ? event->migration : NULL;
+}
+
+const char *kvmig_event_vm(const struct kvmig_event *event)
+{
+    return event ? event->vm : NULL;
+}
+
+const char *kvmig_event_token(const struct kvmig_event *event)
+{
+    return event ? event->token : NULL;
 }
 
 const struct kvmig_progress *kvmig_event_progress(const struct kvmig_event *event)

@@ -84,6 +84,13 @@ int32_t kvmig_event_to_json(const struct kvmig_event *event, char **out_json)
         kvmig__json_add_str(object, "port", kvmig_event_port(event));
         kvmig__json_add_str(object, "port_state", kvmig_port_state_name(kvmig_event_port_state(event)));
     }
+    if (kvmig_event_migration(event)) {
+        kvmig__json_add_str(object, "migration", kvmig_event_migration(event));
+        kvmig__json_add_str(object, "vm", kvmig_event_vm(event));
+        kvmig__json_add_str(object, "phase", kvmig_phase_name(kvmig_event_phase(event)));
+    }
+    if (kvmig_event_token(event))
+        json_object_object_add(object, "token", json_tokener_parse(kvmig_event_token(event)));
     if (kvmig_event_error(event))
         json_object_object_add(object, "error", kvmig__json_error(kvmig_event_error(event)));
     if (kvmig_event_finding(event))

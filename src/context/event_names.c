@@ -27,6 +27,8 @@ const char *kvmig_event_type_name(int32_t type)
         { KVMIG_EVENT_CLUSTER_CHANGED, "cluster-changed" },
         { KVMIG_EVENT_HOST_LOST, "host-lost" },
         { KVMIG_EVENT_HOST_FOUND, "host-found" },
+        { KVMIG_EVENT_MIGRATION, "migration" },
+        { KVMIG_EVENT_VIEW_NOTICE, "view-notice" },
         { KVMIG_EVENT_PHASE, "phase" },
         { KVMIG_EVENT_QUEUED, "queued" },
         { KVMIG_EVENT_PROGRESS, "progress" },
@@ -34,6 +36,8 @@ const char *kvmig_event_type_name(int32_t type)
         { KVMIG_EVENT_CANCEL, "cancel" },
         { KVMIG_EVENT_MODE, "mode" },
         { KVMIG_EVENT_PORT, "port" },
+        { KVMIG_EVENT_CHECKPOINT, "checkpoint" },
+        { KVMIG_EVENT_WAIT, "wait" },
         { KVMIG_EVENT_END, "end" },
     };
 
@@ -83,10 +87,9 @@ const char *kvmig_mode_name(int32_t mode)
 const char *kvmig_cancel_result_name(int32_t result)
 {
     static const struct name names[] = {
-        { KVMIG_CANCEL_ACCEPTED, "accepted" },
-        { KVMIG_CANCEL_TOO_LATE, "too-late" },
-        { KVMIG_CANCEL_REFUSED, "refused" },
-        { KVMIG_CANCEL_UNKNOWN, "unknown" },
+        { KVMIG_CANCEL_ACCEPTED, "accepted" }, { KVMIG_CANCEL_TOO_LATE, "too-late" },
+        { KVMIG_CANCEL_REFUSED, "refused" },   { KVMIG_CANCEL_UNKNOWN, "unknown" },
+        { KVMIG_CANCEL_DEFERRED, "deferred" }, { KVMIG_CANCEL_WILL_RETURN, "will-return" },
     };
 
     return name_of(names, KVMIG__N_ELEMENTS(names), result);

@@ -19,7 +19,7 @@ struct kvmig__log_message {
     struct kvmig__log_message *next;
 };
 
-static const char *const modules[] = { "context", "cluster", "plan", "session", "port", "probe", "libvirt" };
+static const char *const modules[] = { "context", "cluster", "plan", "session", "port", "probe", "libvirt", "kubernetes" };
 _Static_assert(KVMIG__N_ELEMENTS(modules) == KVMIG__N_LOG_MODULES, "a level for each module");
 
 const char *kvmig_log_level_name(int32_t level)
@@ -117,7 +117,7 @@ static void apply_environment(struct kvmig_context *context)
         kvmig__log(context, KVMIG_LOG_WARN, "context",
                    "KVMIG_LOG: not understood: %s (write a level, or module=level, separated by commas; levels: error "
                    "warn info debug; modules: context cluster plan session port probe "
-                   "libvirt)",
+                   "libvirt kubernetes)",
                    words);
         free(words);
     }

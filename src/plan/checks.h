@@ -49,6 +49,14 @@ void kvmig__check_machine(const struct kvmig__check *c);
 /* Problems of known versions (known_problems.c). */
 void kvmig__check_known_problems(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
 
+/* ---- the answer (plan.c), for both planners ---- */
+/* What findings about the VM and about one target come to. */
+int32_t kvmig__verdict_of(const struct kvmig_findings *common, const struct kvmig_findings *own);
+/* Adds per candidate the codes of what stands against it. */
+void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_plan *plan);
+/* Without a target, what stands against each host is the answer; every finding says which host it is about. */
+void kvmig__plan_append_blockers(struct kvmig_plan *plan);
+
 /* ---- the order of candidates (rank.c) ---- */
 int64_t kvmig__candidate_score(const struct kvmig__candidate *candidate, const struct kvmig__domain *domain,
                                const struct kvmig__host *target);

@@ -114,7 +114,7 @@ static void judge_common(struct planning *p)
 
 /* ---- verdicts ---- */
 
-static int32_t verdict_of(const struct kvmig_findings *common, const struct kvmig_findings *own)
+int32_t kvmig__verdict_of(const struct kvmig_findings *common, const struct kvmig_findings *own)
 {
     int32_t worst = kvmig__findings_worst(common), other = kvmig__findings_worst(own);
 
@@ -144,7 +144,7 @@ static void judge(const struct planning *p, const struct kvmig__host *target, st
         check_target_limit(p, &c);
     }
     kvmig__findings_sort(&out->findings);
-    out->verdict = verdict_of(&p->common, &out->findings);
+    out->verdict = kvmig__verdict_of(&p->common, &out->findings);
     out->score = kvmig__candidate_score(out, p->vm.domain, target);
 }
 
@@ -170,6 +170,21 @@ static const struct kvmig__candidate *chosen(const struct planning *p)
     return NULL;
 }
 
+void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_plan *plan)
+{
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        const struct kvmig__candidate *candidate = &plan->candidates.v[i];
+        struct kvmig__strlist codes = { 0 };
+
+        for (size_t f = 0; f < candidate->findings.n; f++) {
+            if (candidate->findings.v[f].severity == KVMIG_SEVERITY_BLOCKER)
+                kvmig__strlist_add_new(&codes, candidate->findings.v[f].code);
+        }
+        kvmig__detail_list(d, candidate->host, &codes);
+        kvmig__strlist_clear(&codes);
+    }
+}
+
 /* Why there is no target, unless it is the VM itself that cannot move. */
 static void note_no_target(struct planning *p)
 {
@@ -178,25 +193,14 @@ static void note_no_target(struct planning *p)
 
     if (kvmig__findings_worst(&p->common) == KVMIG_SEVERITY_BLOCKER)
         return;
-    for (size_t i = 0; i < p->plan->candidates.n; i++) {
-        const struct kvmig__candidate *candidate = &p->plan->candidates.v[i];
-        struct kvmig__strlist codes = { 0 };
-
-        for (size_t f = 0; f < candidate->findings.n; f++) {
-            if (candidate->findings.v[f].severity == KVMIG_SEVERITY_BLOCKER)
-                kvmig__strlist_add_new(&codes, candidate->findings.v[f].code);
-        }
-        kvmig__detail_list(&d, candidate->host, &codes);
-        kvmig__strlist_clear(&codes);
-    }
+    kvmig__plan_detail_blockers(&d, p->plan);
     kvmig__note(&c, "NO_FEASIBLE_TARGET", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
                 p->plan->candidates.n ? "See the findings of each candidate." : "Add other hosts to the view.",
                 p->plan->candidates.n ? "No other host of the view can take %s." : "The view has no other host for %s.",
                 p->vm.domain->name);
 }
 
-/* Without a target, what stands against each host is the answer; every finding says which host it is about. */
-static void append_blockers(struct kvmig_plan *plan)
+void kvmig__plan_append_blockers(struct kvmig_plan *plan)
 {
     for (size_t i = 0; i < plan->candidates.n; i++) {
         const struct kvmig_findings *findings = &plan->candidates.v[i].findings;
@@ -235,7 +239,7 @@ static void conclude(struct planning *p)
 
     if (!candidate && !p->asked)
         note_no_target(p);
-    plan->verdict = verdict_of(&p->common, candidate ? &candidate->findings : &none);
+    plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
     if (candidate)
         plan->target = kvmig__strdup(candidate->host);
     else if (p->asked)
@@ -248,7 +252,7 @@ static void conclude(struct planning *p)
     if (candidate)
         kvmig__findings_append(&plan->findings, &candidate->findings);
     else if (kvmig__findings_has(&p->common, "NO_FEASIBLE_TARGET"))
-        append_blockers(plan);
+        kvmig__plan_append_blockers(plan);
     kvmig__findings_sort(&plan->findings);
 }
 
@@ -271,9 +275,12 @@ int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__req
                          const struct kvmig__slots *slots, struct kvmig_plan **out_plan)
 {
     struct planning p = { .view = view, .request = request, .slots = slots };
-    int32_t rc = kvmig__locate_vm(view, request, &p.vm);
+    int32_t rc;
 
+    if (view->kube) /* KubeVirt counts its slots itself */
+        return kvmig__plan_kube_make(view, request, out_plan);
     *out_plan = NULL;
+    rc = kvmig__locate_vm(view, request, &p.vm);
     if (rc == 0)
         rc = kvmig__locate_target(view, request, &p.asked);
     if (rc < 0)

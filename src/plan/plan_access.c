@@ -81,6 +81,39 @@ void kvmig_plan_unref(struct kvmig_plan *plan)
         plan_free(plan);
 }
 
+static void candidate_copy(struct kvmig__candidate *dst, const struct kvmig__candidate *src)
+{
+    *dst = (struct kvmig__candidate){ .host = kvmig__strdup(src->host), .verdict = src->verdict, .score = src->score };
+    kvmig__findings_append(&dst->findings, &src->findings);
+    for (size_t i = 0; i < src->disks.n; i++)
+        kvmig__disk_plan_copy(KVMIG__PUSH(&dst->disks), &src->disks.v[i]);
+}
+
+struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target)
+{
+    struct kvmig_plan *copy = kvmig__calloc(1, sizeof(*copy));
+
+    *copy = (struct kvmig_plan){
+        .refs = 1,
+        .vm = kvmig__strdup(plan->vm),
+        .uuid = kvmig__strdup(plan->uuid),
+        .source = kvmig__strdup(plan->source),
+        .target = kvmig__strdup(target),
+        .verdict = plan->verdict,
+        .persistent = plan->persistent,
+        .was_paused = plan->was_paused,
+        .kube = plan->kube,
+        .attached = plan->attached,
+    };
+    kvmig__request_copy(&copy->request, &plan->request);
+    kvmig__findings_append(&copy->findings, &plan->findings);
+    for (size_t i = 0; i < plan->disks.n; i++)
+        kvmig__disk_plan_copy(KVMIG__PUSH(&copy->disks), &plan->disks.v[i]);
+    for (size_t i = 0; i < plan->candidates.n; i++)
+        candidate_copy(KVMIG__PUSH(&copy->candidates), &plan->candidates.v[i]);
+    return copy;
+}
+
 /* ---- the plan ---- */
 
 int32_t kvmig_plan_verdict(const struct kvmig_plan *plan)

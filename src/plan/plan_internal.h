@@ -22,6 +22,12 @@ struct kvmig__request {
     char *compression;
     int32_t compression_level;
     char *tls_destination, *target_uri, *migrate_uri, *target_name, *target_xml, *persistent_xml;
+    struct {
+        struct kvmig__volume_change {
+            char *volume, *claim;
+        } * v;
+        size_t n;
+    } volume_changes;
     /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
      * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
     const struct kvmig__domain *target_domain;
@@ -85,11 +91,24 @@ struct kvmig_plan {
         struct kvmig__candidate *v;
         size_t n;
     } candidates; /* best first, the source excluded */
+    bool kube; /* of a Kubernetes cluster: vm is "NAMESPACE/NAME", uuid the VMI's UID, disks are its volumes */
+    bool attached; /* not judged: follows the migration that somebody else started */
 };
 
 /* The planner. slots may be NULL. Fails only for: -KVMIG_ENOVM, -KVMIG_EAMBIGUOUS, -KVMIG_ENOHOST, -KVMIG_ENOTSYNCED. */
 int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__request *request,
                          const struct kvmig__slots *slots, struct kvmig_plan **out_plan);
+
+/* ---- the planner for KubeVirt (kube_*.c) ---- view->kube is set. As kvmig__plan_make(). */
+int32_t kvmig__plan_kube_make(const struct kvmig__view *view, const struct kvmig__request *request,
+                              struct kvmig_plan **out_plan);
+/* A plan for following the migration vmim ("NAME", "NAMESPACE/NAME", "" = the one of the VM that is not final): source and, if known,
+ * target; verdict MIGRATABLE without findings. Errors: -KVMIG_ENOVM, -KVMIG_EAMBIGUOUS, -ENOENT (no such migration). */
+int32_t kvmig__plan_kube_attach(const struct kvmig__view *view, const char *vm, const char *vmim,
+                                struct kvmig_plan **out_plan);
+
+/* The same plan with another target; a new plan, owned. */
+struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target);
 
 /* ---- the checks (checks_*.c); each adds findings and changes nothing else ---- */
 struct kvmig__paths { /* borrowed texts, sorted */

@@ -23,6 +23,7 @@ static struct json_object *flags_to_json(uint64_t flags)
         { KVMIG_PLAN_TRANSIENT_TARGET, "TRANSIENT_TARGET" },
         { KVMIG_PLAN_KEEP_SOURCE_DEFINITION, "KEEP_SOURCE_DEFINITION" },
         { KVMIG_PLAN_ABORT_ON_IO_ERROR, "ABORT_ON_IO_ERROR" },
+        { KVMIG_PLAN_ANY_TARGET, "ANY_TARGET" },
     };
     struct json_object *array = json_object_new_array();
 
@@ -40,6 +41,20 @@ static void add_asked(struct json_object *object, const char *key, uint64_t numb
         kvmig__json_add_u64(object, key, number);
 }
 
+static struct json_object *changes_to_json(const struct kvmig__request *request)
+{
+    struct json_object *array = json_object_new_array();
+
+    for (size_t i = 0; i < request->volume_changes.n; i++) {
+        struct json_object *object = json_object_new_object();
+
+        kvmig__json_add_str(object, "volume", request->volume_changes.v[i].volume);
+        kvmig__json_add_str(object, "claim", request->volume_changes.v[i].claim);
+        json_object_array_add(array, object);
+    }
+    return array;
+}
+
 static struct json_object *request_to_json(const struct kvmig__request *request)
 {
     struct json_object *object = json_object_new_object();
@@ -52,6 +67,8 @@ static struct json_object *request_to_json(const struct kvmig__request *request)
     kvmig__json_add_str(object, "handover", kvmig_handover_name(request->handover));
     if (request->copy_disks.n)
         json_object_object_add(object, "copy_disks", kvmig__json_strlist(&request->copy_disks));
+    if (request->volume_changes.n)
+        json_object_object_add(object, "volume_changes", changes_to_json(request));
     kvmig__json_add_str(object, "target_pool", request->target_pool);
     add_asked(object, "bandwidth_mib", request->bandwidth_mib);
     add_asked(object, "postcopy_bandwidth_mib", request->postcopy_bandwidth_mib);

@@ -12,7 +12,7 @@
 #define KNOWN_FLAGS                                                                                                    \
     ((uint64_t)(KVMIG_PLAN_MANAGED | KVMIG_PLAN_UNSAFE | KVMIG_PLAN_AUTO_CONVERGE | KVMIG_PLAN_ALLOW_POSTCOPY |        \
                 KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY | KVMIG_PLAN_TLS | KVMIG_PLAN_TRANSIENT_TARGET |                     \
-                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR))
+                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR | KVMIG_PLAN_ANY_TARGET))
 
 int32_t kvmig_plan_opts_init(struct kvmig_plan_opts *opts, size_t size)
 {
@@ -59,6 +59,23 @@ static int32_t validate_copy_disks(const struct kvmig_plan_opts *opts, const cha
     return 0;
 }
 
+static int32_t validate_volume_changes(const struct kvmig_plan_opts *opts, const char *where)
+{
+    if (opts->n_volume_changes && !opts->volume_changes)
+        return refuse(where, "volume_changes", kvmig__asprintf("n_volume_changes = %zu", opts->n_volume_changes),
+                      "Set volume_changes and n_volume_changes together.",
+                      "A number of volumes is given, but no list.");
+    for (size_t i = 0; i < opts->n_volume_changes; i++) {
+        const struct kvmig_volume_change *change = &opts->volume_changes[i];
+
+        if (!change->volume || !*change->volume || !change->claim || !*change->claim)
+            return refuse(where, "volume_changes", kvmig__asprintf("entry %zu", i),
+                          "Name the volume as in the VM's spec, and the claim that it is to move to.",
+                          "An entry of the list of volumes is incomplete.");
+    }
+    return 0;
+}
+
 static int32_t validate_strings(const struct kvmig_plan_opts *opts, const char *where)
 {
     const struct {
@@ -86,6 +103,14 @@ static int32_t validate_strings(const struct kvmig_plan_opts *opts, const char *
     return 0;
 }
 
+static void add_volume_change(struct kvmig__request *request, const char *volume, const char *claim)
+{
+    struct kvmig__volume_change *change = KVMIG__PUSH(&request->volume_changes);
+
+    change->volume = kvmig__strdup(volume);
+    change->claim = kvmig__strdup(claim);
+}
+
 static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *opts)
 {
     request->vm = kvmig__strdup(opts->vm);
@@ -111,6 +136,8 @@ static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *o
     request->target_name = kvmig__strdup(opts->target_name);
     request->target_xml = kvmig__strdup(opts->target_xml);
     request->persistent_xml = kvmig__strdup(opts->persistent_xml);
+    for (size_t i = 0; i < opts->n_volume_changes; i++)
+        add_volume_change(request, opts->volume_changes[i].volume, opts->volume_changes[i].claim);
 }
 
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
@@ -125,6 +152,8 @@ int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kv
         rc = validate_numbers(&known, where);
     if (rc == 0)
         rc = validate_copy_disks(&known, where);
+    if (rc == 0)
+        rc = validate_volume_changes(&known, where);
     if (rc == 0)
         fill(request, &known);
     return rc;
@@ -146,6 +175,10 @@ void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request
     dst->target_name = kvmig__strdup(src->target_name);
     dst->target_xml = kvmig__strdup(src->target_xml);
     dst->persistent_xml = kvmig__strdup(src->persistent_xml);
+    dst->volume_changes.v = NULL;
+    dst->volume_changes.n = 0;
+    for (size_t i = 0; i < src->volume_changes.n; i++)
+        add_volume_change(dst, src->volume_changes.v[i].volume, src->volume_changes.v[i].claim);
     dst->target_domain = NULL; /* borrowed by the one who asks, for the one plan */
 }
 
@@ -165,5 +198,10 @@ void kvmig__request_clear(struct kvmig__request *request)
     free(request->target_name);
     free(request->target_xml);
     free(request->persistent_xml);
+    for (size_t i = 0; i < request->volume_changes.n; i++) {
+        free(request->volume_changes.v[i].volume);
+        free(request->volume_changes.v[i].claim);
+    }
+    free(request->volume_changes.v);
     *request = (struct kvmig__request){ 0 };
 }

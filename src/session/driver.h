@@ -22,6 +22,8 @@
 #include <kvmig/session.h>
 
 struct kvmig_session;
+struct kvmig_explanation;
+struct json_object;
 
 enum kvmig__step {
     KVMIG__STEP_SCHEDULE, /* connect to both hosts, prove that the target has no such domain, that the VM runs on the source */
@@ -34,6 +36,10 @@ enum kvmig__step {
     KVMIG__STEP_UNDO, /* guest proven on the source: remove an incoming copy, created volumes, leftovers; resume the source if
                              the migration left it paused and the guest was running before. -KVMIG_EUNKNOWN: the source is not
                              proven to hold and run the guest (gone meanwhile, or not resumed); any other error is a leftover */
+    /* Comes before SCHEDULE. */
+    KVMIG__STEP_ADMIT, /* hand the request to a platform that runs migrations itself, and wait until it has chosen a target (KubeVirt:
+                          dry run, VMIM, its phase after Pending). A driver that does not admit is not asked */
+    KVMIG__N_STEPS
 };
 
 enum kvmig__tuning { KVMIG__TUNE_BANDWIDTH, KVMIG__TUNE_MAX_DOWNTIME, KVMIG__TUNE_POSTCOPY };
@@ -51,9 +57,20 @@ struct kvmig__driver_ops {
     void (*abort)(struct kvmig__driver *driver);
     void (*tune)(struct kvmig__driver *driver, enum kvmig__tuning what, uint64_t value);
     void (*free)(struct kvmig__driver *driver); /* abandons whatever runs; answers nothing any more */
+    /* The rest may be NULL. */
+    /* The caller cancels, or a gate failed, before MIGRATE: whatever the platform was asked to do is withdrawn. The step that runs, if
+     * one does, is answered soon after, however it ended; LOCATE waits for what was withdrawn to come to its end. */
+    void (*withdraw)(struct kvmig__driver *driver);
+    int32_t (*cancel_effect)(
+        struct kvmig__driver *driver); /* what a cancel accepted now would be: ACCEPTED, DEFERRED, WILL_RETURN */
+    void (*report)(struct kvmig__driver *driver, struct json_object *report); /* adds a member of its own */
+    void (*explain)(struct kvmig__driver *driver, struct kvmig_explanation *explanation); /* adds what it waits for */
 };
 struct kvmig__driver {
     const struct kvmig__driver_ops *ops;
+    bool admits; /* it has a step ADMIT */
+    /* How long a step of this driver may take, ms, margins included; 0 = as the session's limits say. */
+    int64_t step_by_ms[KVMIG__N_STEPS];
     bool
         plugs_late; /* the guest's interfaces on the target are plugged by MIGRATE itself: ports cannot be wholly proven before */
 };
@@ -77,6 +94,24 @@ void kvmig__session_progress(struct kvmig_session *session, const struct kvmig_p
 void kvmig__session_mode_changed(struct kvmig_session *session, int32_t mode);
 /* A remark or a dropped feature: NOTICE event and report. finding is copied. */
 void kvmig__session_notice(struct kvmig_session *session, const struct kvmig_finding *finding);
+
+/* The target became known, or another one was chosen (node NULL = none any more): ports are prepared for it at once. */
+void kvmig__session_target(struct kvmig_session *session, const char *node);
+/* What another process needs to take over: CHECKPOINT event. token is taken. */
+void kvmig__session_checkpoint(struct kvmig_session *session, struct json_object *token);
+/* What it waits for changed: WAIT event. finding is copied. */
+void kvmig__session_waits(struct kvmig_session *session, const struct kvmig_finding *finding);
+/* What the caller asked of the session beyond the plan. */
+struct kvmig__session_wishes {
+    char *attach; /* as kvmig_session_opts.attach */
+    uint64_t flags; /* enum kvmig_session_flags */
+    int64_t pending_ms, prepare_ms;
+    struct json_object *token; /* of kvmig_session_resume(); NULL = a fresh session */
+};
+/* The caller has cancelled, and it has not ended yet. Else whatever is withdrawn is so because something went wrong. */
+bool kvmig__session_is_cancelling(const struct kvmig_session *session);
+const struct kvmig__session_wishes *kvmig__session_wishes(const struct kvmig_session *session);
+const char *kvmig__session_id(const struct kvmig_session *session);
 
 /* ---- the report that both fill (report.h) ---- */
 struct kvmig__report *kvmig__session_get_report(struct kvmig_session *session);

@@ -24,6 +24,7 @@ struct kvmig__session_port {
     struct kvmig_port *port;
     enum kvmig__port_wish wish; /* the last one */
     bool asked; /* it is not answered yet */
+    bool retarget; /* is being put back, to be prepared for another target */
     bool again; /* a preparation that was wished for again while it runs */
     bool unprovable; /* neither SB nor OVS was given: proof cannot be had */
     struct kvmig_error *error; /* of its last answer; NULL = as wished */
@@ -58,6 +59,7 @@ struct kvmig__followers {
 
 /* ---- session_ports.c ---- */
 void kvmig__session_ports_prepare(struct kvmig_session *session);
+void kvmig__session_ports_retarget(struct kvmig_session *session); /* the plan has another target now */
 void kvmig__session_ports_verify(struct kvmig_session *session, bool late);
 void kvmig__session_ports_follow(struct kvmig_session *session, bool moved);
 bool kvmig__session_ports_busy(const struct kvmig_session *session);

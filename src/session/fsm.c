@@ -51,8 +51,8 @@ static const char *const input_comments[] = {
 };
 /* In the order of the bits. */
 static const char *const action_names[KVMIG__FSM_N_ACTIONS] = {
-    "ASK_SLOT", "CHECK", "SCHEDULE",     "PREPARE",      "GATE",        "MIGRATE",     "ABORT", "LOCATE",
-    "FINISH",   "UNDO",  "SAY_ACCEPTED", "SAY_TOO_LATE", "SAY_REFUSED", "SAY_UNKNOWN", "END",
+    "ASK_SLOT", "CHECK",        "SCHEDULE",     "PREPARE",     "GATE",        "MIGRATE", "ABORT", "LOCATE",   "FINISH",
+    "UNDO",     "SAY_ACCEPTED", "SAY_TOO_LATE", "SAY_REFUSED", "SAY_UNKNOWN", "END",     "ADMIT", "WITHDRAW",
 };
 
 static bool is_state(int32_t state)

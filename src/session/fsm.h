@@ -16,6 +16,7 @@
     X(UNSET, UNSET, "made, not started")                                                                               \
     X(QUEUED, PENDING, "makes a plan if none was given; waits for a slot")                                             \
     X(CHECKING, PENDING, "has a slot; the plan is made again from fresh facts")                                        \
+    X(ADMITTING, PENDING, "a platform that migrates by itself was asked; waits until it has chosen a target")          \
     X(SCHEDULING, SCHEDULING, "connects to both hosts and proves that the target is free for the VM")                  \
     X(SCHEDULED, SCHEDULED, "the target is proven free; waits for gates (ports that need to know the target)")         \
     X(PREPARING, PREPARING_TARGET, "creates target volumes")                                                           \
@@ -83,8 +84,10 @@ enum kvmig__fsm_action {
     KVMIG__SAY_REFUSED = 1 << 12,
     KVMIG__SAY_UNKNOWN = 1 << 13,
     KVMIG__DO_END = 1 << 14, /* release the slot, terminal event */
+    KVMIG__DO_ADMIT = 1 << 15, /* answers with STEP_OK or STEP_FAIL */
+    KVMIG__DO_WITHDRAW = 1 << 16, /* what a platform was asked to do is not wanted any more; comes before DO_LOCATE */
 };
-#define KVMIG__FSM_N_ACTIONS 15
+#define KVMIG__FSM_N_ACTIONS 17
 
 /* How the table treats a pair. */
 enum kvmig__fsm_kind {

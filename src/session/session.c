@@ -15,6 +15,7 @@
 #define HOUR (3600 * SECOND)
 #define LONGEST_MS (366 * 24 * HOUR) /* of any wait: more is a mistake, and sums of waits must not overflow */
 #define DEFAULT_POLL_MS 200
+#define DEFAULT_WAIT_MS (20 * 60 * SECOND) /* longer than KubeVirt's own limits where it has some (900 s) */
 #define MIB ((uint64_t)1024 * 1024)
 
 /* ---- life ---- */
@@ -50,6 +51,10 @@ static void session_free(struct kvmig_session *session)
         kvmig__cluster_release(session->cluster);
     kvmig__request_clear(&session->request);
     kvmig_plan_unref(session->plan);
+    kvmig_plan_unref(session->first_plan);
+    kvmig__session_wishes_clear(&session->wishes);
+    json_object_put(session->token);
+    json_object_put(session->driver_report);
     kvmig__report_free(session->report);
     kvmig__error_free(session->call_error);
     free(session->inputs.v);
@@ -132,11 +137,17 @@ static int32_t check_opts(const struct kvmig_session_opts *opts)
         { "queue_timeout_ms", opts->queue_timeout_ms },     { "step_timeout_ms", opts->step_timeout_ms },
         { "migrate_timeout_ms", opts->migrate_timeout_ms }, { "resolve_timeout_ms", opts->resolve_timeout_ms },
         { "abort_timeout_ms", opts->abort_timeout_ms },     { "service_timeout_ms", opts->service_timeout_ms },
+        { "pending_timeout_ms", opts->pending_timeout_ms }, { "prepare_timeout_ms", opts->prepare_timeout_ms },
     };
+    const uint64_t known =
+        KVMIG_SESSION_TEMPORARY_POLICY | KVMIG_SESSION_DELETE_TARGET_POD | KVMIG_SESSION_STOP_EVACUATION;
 
     if (opts->reserved)
         return fail(EINVAL, "kvmig_session_new: reserved", NULL, "Initialise with KVMIG_SESSION_OPTS_INIT.",
                     "a reserved option is not 0");
+    if (opts->flags & ~known)
+        return fail(EINVAL, "kvmig_session_new: flags", NULL, "Use the values of enum kvmig_session_flags.",
+                    "an unknown flag is set");
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(times); i++) {
         int32_t rc = check_time(times[i].name, times[i].ms);
 
@@ -149,6 +160,14 @@ static int32_t check_opts(const struct kvmig_session_opts *opts)
 static int64_t or_default(uint64_t ms, uint64_t fallback)
 {
     return (int64_t)(ms ? ms : fallback);
+}
+
+static void take_wishes(struct kvmig_session *session, const struct kvmig_session_opts *opts)
+{
+    session->wishes.attach = kvmig__strdup(opts->attach);
+    session->wishes.flags = opts->flags;
+    session->wishes.pending_ms = or_default(opts->pending_timeout_ms, DEFAULT_WAIT_MS);
+    session->wishes.prepare_ms = or_default(opts->prepare_timeout_ms, DEFAULT_WAIT_MS);
 }
 
 static void take_times(struct kvmig_session *session, const struct kvmig_session_opts *opts)
@@ -170,6 +189,10 @@ static int32_t check_plan(const struct kvmig_plan *plan, const struct kvmig_sess
 {
     struct kvmig_error *error;
 
+    if (plan && opts->attach)
+        return fail(EINVAL, "kvmig_session_new: attach", opts->attach,
+                    "Leave out the plan: set plan_opts with the VM's name instead.",
+                    "a migration that runs already cannot be planned");
     if (!plan && !opts->plan_opts)
         return fail(EINVAL, "kvmig_session_new: plan", NULL, "Pass a plan, or set plan_opts.",
                     "neither a plan nor options for one are given");
@@ -206,6 +229,7 @@ int32_t kvmig_session_new(struct kvmig_cluster *cluster, const struct kvmig_plan
 
         session->request = request;
         take_times(session, &own);
+        take_wishes(session, &own);
         session->sink = kvmig__sink_new(context, own.on_event);
         *out_session = session;
     }
@@ -359,6 +383,17 @@ const char *kvmig_session_id(struct kvmig_session *session)
     return session ? session->id : NULL;
 }
 
+/* What the driver has to say, now or when it was let go. */
+static void add_driver(struct kvmig_session *session, struct json_object *root)
+{
+    if (session->driver && session->driver->ops->report)
+        session->driver->ops->report(session->driver, root);
+    if (!session->driver && session->driver_report) {
+        json_object_object_foreach(session->driver_report, key, value)
+            json_object_object_add(root, key, json_object_get(value));
+    }
+}
+
 int32_t kvmig_session_report(struct kvmig_session *session, char **out_json)
 {
     struct json_object *root;
@@ -372,6 +407,7 @@ int32_t kvmig_session_report(struct kvmig_session *session, char **out_json)
     kvmig__context_lock(session->context);
     root = kvmig__report_json(session->report, session->plan, session->id, session->phase, kvmig__now_ms());
     kvmig__followers_add_json(session, root);
+    add_driver(session, root);
     *out_json = kvmig__json_take_string(root);
     kvmig__context_unlock(session->context);
     return 0;

@@ -107,7 +107,7 @@ static struct kvmig__outcome outcome_of(const struct kvmig_session *session, con
                                         const struct kvmig__side *source, const struct kvmig__side *target)
 {
     const struct kvmig__outcome_facts facts = {
-        .call_begun = session->call_begun,
+        .call_begun = session->call_begun || session->asked_platform,
         .call_ok = session->call_ok,
         .call_failed = session->call_failed,
         .strict = session->plan->request.handover == KVMIG_HANDOVER_STRICT,

@@ -6,6 +6,8 @@
  */
 #include "session/session_internal.h"
 
+#include "base/json_internal.h"
+
 #include <stdlib.h>
 
 /* ---- errors on the way ---- */
@@ -76,7 +78,7 @@ static void note_cleanup_pending(struct kvmig_session *session, const struct kvm
     kvmig__session_say_finding(session, "SOURCE_CLEANUP_PENDING", KVMIG_SEVERITY_WARN, session->plan->source, evidence,
                                "Remove what is left of the VM on the source; never start it there.",
                                "the guest runs on %s; what is left of it on %s could not be removed",
-                               session->plan->target, session->plan->source);
+                               kvmig__session_target_name(session), session->plan->source);
     free(evidence);
 }
 
@@ -84,19 +86,19 @@ static void note_moved_anyway(struct kvmig_session *session)
 {
     char *evidence = kvmig__error_text(session->report->error ? session->report->error : session->call_error);
 
-    kvmig__session_say_finding(session, "SUCCEEDED_UNREPORTED", KVMIG_SEVERITY_WARN, session->plan->target, evidence,
-                               NULL, "the guest is on %s, although the migrate call did not report success",
-                               session->plan->target);
+    kvmig__session_say_finding(
+        session, "SUCCEEDED_UNREPORTED", KVMIG_SEVERITY_WARN, kvmig__session_target_name(session), evidence, NULL,
+        "the guest is on %s, although the migrate call did not report success", kvmig__session_target_name(session));
     replace(session, NULL);
     free(evidence);
 }
 
 static void note_left_paused(struct kvmig_session *session)
 {
-    kvmig__session_say_finding(session, "TARGET_LEFT_PAUSED", KVMIG_SEVERITY_WARN, session->plan->target, NULL,
-                               "Resume it on the target when whoever paused it agrees.",
+    kvmig__session_say_finding(session, "TARGET_LEFT_PAUSED", KVMIG_SEVERITY_WARN, kvmig__session_target_name(session),
+                               NULL, "Resume it on the target when whoever paused it agrees.",
                                "the guest was paused by somebody else during the migration and is left so on %s",
-                               session->plan->target);
+                               kvmig__session_target_name(session));
 }
 
 static bool is_undoing(enum kvmig__fsm_state state)
@@ -234,6 +236,10 @@ static void clean_up(void *data)
     struct kvmig_context *context = session->context;
 
     kvmig__context_lock(context);
+    if (session->driver && session->driver->ops->report) {
+        session->driver_report = json_object_new_object();
+        session->driver->ops->report(session->driver, session->driver_report);
+    }
     if (session->driver)
         session->driver->ops->free(session->driver);
     session->driver = NULL;

@@ -16,7 +16,8 @@ char *kvmig__error_text(const struct kvmig_error *error)
 
 static char *where_of(const struct kvmig_session *session)
 {
-    return kvmig__asprintf("vm/%s, %s, %s", session->plan->vm, session->plan->source, session->plan->target);
+    return kvmig__asprintf("vm/%s, %s, %s", session->plan->vm, session->plan->source,
+                           kvmig__session_target_name(session));
 }
 
 static char *side_text(const char *host, const struct kvmig__side *side)
@@ -37,7 +38,7 @@ static char *sides_text(const struct kvmig_session *session, const struct kvmig_
                         const struct kvmig__side *target)
 {
     char *source_text = side_text(session->plan->source, source),
-         *target_text = side_text(session->plan->target, target);
+         *target_text = side_text(kvmig__session_target_name(session), target);
     char *cause = cause_text(session);
     char *text =
         kvmig__asprintf("%s; %s%s%s", source_text, target_text, cause ? "; before that: " : "", cause ? cause : "");
@@ -67,7 +68,7 @@ struct kvmig_error *kvmig__session_unknown_error(const struct kvmig_session *ses
     char *where = where_of(session), *evidence = sides_text(session, source, target);
     struct kvmig_error *error = kvmig__error_new(
         outcome->error_code, where, evidence, outcome->hint, "VM %s, from %s to %s: %s: %s", session->plan->vm,
-        session->plan->source, session->plan->target, claim_of(outcome->error_code), outcome->proof);
+        session->plan->source, kvmig__session_target_name(session), claim_of(outcome->error_code), outcome->proof);
 
     free(where);
     free(evidence);
@@ -78,8 +79,9 @@ static struct kvmig_error *wrap(const struct kvmig_session *session, int32_t cod
                                 const char *what, const char *hint)
 {
     char *where = where_of(session), *evidence = kvmig__error_text(why);
-    struct kvmig_error *error = kvmig__error_new(code, where, evidence, hint, "VM %s, from %s to %s: %s",
-                                                 session->plan->vm, session->plan->source, session->plan->target, what);
+    struct kvmig_error *error =
+        kvmig__error_new(code, where, evidence, hint, "VM %s, from %s to %s: %s", session->plan->vm,
+                         session->plan->source, kvmig__session_target_name(session), what);
 
     free(where);
     free(evidence);
@@ -113,7 +115,7 @@ struct kvmig_error *kvmig__session_not_held_error(const struct kvmig_session *se
         "session created and could not undo.",
         "VM %s, from %s to %s: the guest was on the source when the roll-back began, but it is not proven that it runs "
         "there now",
-        session->plan->vm, session->plan->source, session->plan->target);
+        session->plan->vm, session->plan->source, kvmig__session_target_name(session));
 
     free(where);
     free(cause);

@@ -44,6 +44,12 @@ struct kvmig_session {
 
     struct kvmig__request request; /* what to plan; cleared once there is a plan */
     struct kvmig_plan *plan; /* the plan in force; NULL = none yet */
+    struct kvmig_plan
+        *first_plan; /* that the driver was made with, if another target has replaced it; drivers may hold on to it */
+    struct kvmig__session_wishes wishes;
+    bool target_told; /* by the driver: ports were prepared for it */
+    struct json_object *token; /* of the last checkpoint */
+    struct json_object *driver_report; /* what the driver said of itself before it was freed */
     struct kvmig__driver_limits limits;
     int64_t queue_ms;
 
@@ -64,6 +70,7 @@ struct kvmig_session {
 
     struct kvmig__driver *driver;
     int32_t awaited; /* enum kvmig__step that the driver has to answer; KVMIG__NO_STEP */
+    bool asked_platform; /* ADMIT was begun: the guest may move from now on, whatever this session waits for */
     bool call_begun;
     bool call_ok, call_failed; /* it returned so; neither = it did not return, or was given up */
     struct kvmig_error *call_error; /* what the migrate call said; NULL = success, or not returned */
@@ -82,6 +89,12 @@ struct kvmig_session {
 void kvmig__session_hold(struct kvmig_session *session);
 void kvmig__session_release(struct kvmig_session *session); /* may free it */
 
+/* ---- session_target.c ---- */
+/* "node-b", or "the target" while it is not known. Borrowed. */
+const char *kvmig__session_target_name(const struct kvmig_session *session);
+/* The call was not made, nobody has cancelled, and nothing failed. */
+bool kvmig__session_may_prepare(const struct kvmig_session *session);
+
 /* ---- session_machine.c ---- */
 /* Takes error. The session may have ended when it returns, but is not freed before its holds are given back. */
 void kvmig__session_feed(struct kvmig_session *session, enum kvmig__fsm_input input, struct kvmig_error *error);
@@ -96,6 +109,11 @@ void kvmig__session_stop_planning(struct kvmig_session *session);
 void kvmig__session_on_retry(void *session); /* of the retry timer */
 /* What of a plan forbids to start: an owned error, NULL if nothing does. where names the call. */
 struct kvmig_error *kvmig__session_plan_error(const struct kvmig_plan *plan, const char *where);
+
+/* ---- session_resume.c ---- */
+void kvmig__session_wishes_clear(struct kvmig__session_wishes *wishes);
+/* Puts what the token remembers (source, target) into a plan that nobody else has yet. */
+void kvmig__session_plan_from_token(const struct kvmig_session *session, struct kvmig_plan *plan);
 
 /* ---- session_steps.c ---- */
 void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step);

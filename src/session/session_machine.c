@@ -20,13 +20,22 @@ static int64_t with_margin(int64_t ms)
 
 /* ---- deadlines ---- */
 
+/* How long the driver may take for a step: as it says itself, or else ms. */
+static int64_t step_by(const struct kvmig_session *session, enum kvmig__step step, int64_t ms)
+{
+    const int64_t own_ms = session->driver ? session->driver->step_by_ms[step] : 0;
+
+    return own_ms ? own_ms : ms;
+}
+
 /* The call may be lost while the migration goes on: then the driver watches it as long as a call may take. */
 static int64_t locate_by(const struct kvmig_session *session, int64_t now_ms)
 {
     const struct kvmig__driver_limits *limits = &session->limits;
     const int64_t call_by_ms = session->report->call_started_ms + limits->migrate_ms;
 
-    return (session->call_begun && call_by_ms > now_ms ? call_by_ms : now_ms) + with_margin(limits->resolve_ms);
+    return (session->call_begun && call_by_ms > now_ms ? call_by_ms : now_ms) +
+           step_by(session, KVMIG__STEP_LOCATE, with_margin(limits->resolve_ms));
 }
 
 /* Ports have deadlines of their own, and run beside the driver. */
@@ -66,18 +75,23 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
     case KVMIG__ST_ABORTING_TIMEOUT:
         return now_ms + with_margin(limits->abort_ms);
     case KVMIG__ST_VERIFYING:
-        return now_ms + with_margin(limits->resolve_ms);
+        return now_ms + step_by(session, KVMIG__STEP_LOCATE, with_margin(limits->resolve_ms));
     case KVMIG__ST_LOCATING_FAIL:
     case KVMIG__ST_LOCATING_CANCEL:
         return locate_by(session, now_ms);
+    case KVMIG__ST_ADMITTING:
+        return now_ms + step_by(session, KVMIG__STEP_ADMIT, with_margin(limits->step_ms));
     case KVMIG__ST_SCHEDULING:
+        return now_ms + step_by(session, KVMIG__STEP_SCHEDULE, with_margin(limits->step_ms));
     case KVMIG__ST_PREPARING:
+        return now_ms + step_by(session, KVMIG__STEP_PREPARE, with_margin(limits->step_ms));
     case KVMIG__ST_STOPPING_CANCEL:
-    case KVMIG__ST_FINISHING: /* then as long as ports and probes need */
         return now_ms + with_margin(limits->step_ms);
+    case KVMIG__ST_FINISHING: /* then as long as ports and probes need */
+        return now_ms + step_by(session, KVMIG__STEP_FINISH, with_margin(limits->step_ms));
     case KVMIG__ST_UNDOING_FAIL:
     case KVMIG__ST_UNDOING_CANCEL: /* each of its parts is given some time, whatever those before it took */
-        return now_ms + with_margin(2 * limits->step_ms);
+        return now_ms + step_by(session, KVMIG__STEP_UNDO, with_margin(2 * limits->step_ms));
     default:
         return INT64_MAX;
     }
@@ -86,7 +100,9 @@ static int64_t deadline_of(const struct kvmig_session *session, int64_t now_ms)
 static struct kvmig_error *step_error(const struct kvmig_session *session)
 {
     return kvmig__error_new(ETIMEDOUT, "step_timeout_ms", NULL,
-                            "Look at the libvirt daemons of both hosts, or raise step_timeout_ms.",
+                            session->driver && session->driver->admits
+                                ? "Ask kvmig_session_explain() what it waits for."
+                                : "Look at the libvirt daemons of both hosts, or raise step_timeout_ms.",
                             "a step did not end in time (%s)", kvmig__fsm_state_comment(session->state));
 }
 
@@ -166,16 +182,41 @@ static void move_to(struct kvmig_session *session, enum kvmig__fsm_state next)
         kvmig__session_say_phase(session, phase, now_ms);
 }
 
+/* Once it is proven where the guest is, nothing is deferred any more. */
+static int32_t accepted_as(const struct kvmig_session *session)
+{
+    const struct kvmig__driver *driver = session->driver;
+    const bool early = session->state >= KVMIG__ST_ADMITTING && session->state <= KVMIG__ST_READY;
+
+    return early && driver->ops->cancel_effect ? driver->ops->cancel_effect(session->driver) : KVMIG_CANCEL_ACCEPTED;
+}
+
 static void say(struct kvmig_session *session, uint32_t actions)
 {
     if (actions & KVMIG__SAY_ACCEPTED)
-        kvmig__session_say_cancel(session, KVMIG_CANCEL_ACCEPTED);
+        kvmig__session_say_cancel(session, accepted_as(session));
     if (actions & KVMIG__SAY_TOO_LATE)
         kvmig__session_say_cancel(session, KVMIG_CANCEL_TOO_LATE);
     if (actions & KVMIG__SAY_REFUSED)
         kvmig__session_say_cancel(session, KVMIG_CANCEL_REFUSED);
     if (actions & KVMIG__SAY_UNKNOWN)
         kvmig__session_say_cancel(session, KVMIG_CANCEL_UNKNOWN);
+}
+
+static void begin_admit(struct kvmig_session *session)
+{
+    if (!session->driver->admits) {
+        kvmig__session_feed(session, KVMIG__IN_STEP_OK, NULL);
+        return;
+    }
+    session->asked_platform = true;
+    kvmig__session_begin(session, KVMIG__STEP_ADMIT);
+}
+
+static void withdraw(struct kvmig_session *session)
+{
+    if (session->driver->ops->withdraw)
+        session->driver->ops->withdraw(session->driver);
 }
 
 static void begin_schedule(struct kvmig_session *session)
@@ -204,6 +245,8 @@ static void act(struct kvmig_session *session, uint32_t actions)
     } effects[] = {
         { KVMIG__DO_ASK_SLOT, kvmig__session_ask_slot },
         { KVMIG__DO_CHECK, kvmig__session_check },
+        { KVMIG__DO_ADMIT, begin_admit },
+        { KVMIG__DO_WITHDRAW, withdraw },
         { KVMIG__DO_SCHEDULE, begin_schedule },
         { KVMIG__DO_PREPARE, begin_prepare },
         { KVMIG__DO_GATE, kvmig__session_gate },

@@ -35,7 +35,7 @@ struct kvmig_error *kvmig__session_plan_error(const struct kvmig_plan *plan, con
 {
     const struct kvmig_finding *blocker = first_blocker(plan);
 
-    if (plan->verdict != KVMIG_VERDICT_BLOCKED && plan->target)
+    if (plan->verdict != KVMIG_VERDICT_BLOCKED && (plan->target || plan->kube))
         return NULL;
     if (!blocker)
         blocker = first_blocker_of_candidates(plan);
@@ -85,20 +85,54 @@ static struct kvmig_error *make_plan(struct kvmig_session *session, const struct
                                      bool *out_again)
 {
     struct kvmig_plan *plan = NULL;
-    const int32_t rc = kvmig__cluster_plan_locked(session->cluster, request, &plan);
+    const int32_t rc = session->wishes.attach || session->wishes.token
+                           ? kvmig__cluster_attach_locked(session->cluster, request->vm, session->wishes.attach, &plan)
+                           : kvmig__cluster_plan_locked(session->cluster, request, &plan);
 
     *out_again = rc == -KVMIG_ENOTSYNCED && kvmig__now_ms() < session->sync_by_ms;
     if (*out_again) {
         kvmig__timer_arm_in(&session->retry, RETRY_MS);
         return NULL;
     }
-    return rc < 0 ? kvmig__error_copy(kvmig_error_last()) : take_plan(session, plan);
+    if (rc < 0)
+        return kvmig__error_copy(kvmig_error_last());
+    if (session->wishes.token)
+        kvmig__session_plan_from_token(session, plan);
+    return take_plan(session, plan);
 }
 
 /* ---- the slot ---- */
 
+static const struct kvmig_session *rival_of(const struct kvmig_session *session)
+{
+    const struct kvmig__slot *slot = kvmig__cluster_limits(session->cluster)->head;
+
+    for (; slot; slot = slot->next) {
+        const struct kvmig_session *other = slot->owner;
+
+        if (other != session && other->plan && session->plan->uuid &&
+            kvmig__str_eq(other->plan->uuid, session->plan->uuid))
+            return other;
+    }
+    return NULL;
+}
+
+static struct kvmig_error *rival_error(const struct kvmig_session *session, const struct kvmig_session *rival)
+{
+    return kvmig__error_new(KVMIG_EBLOCKED, session->plan->vm, rival->id,
+                            "Wait for its end, or cancel it; one VM has one migration at a time.",
+                            "VM %s is being migrated by %s, which is in phase %s", session->plan->vm, rival->id,
+                            kvmig_phase_name(rival->phase));
+}
+
 static void enter_queue(struct kvmig_session *session)
 {
+    const struct kvmig_session *rival = rival_of(session);
+
+    if (rival) {
+        kvmig__session_feed(session, KVMIG__IN_STEP_FAIL, rival_error(session, rival));
+        return;
+    }
     kvmig__limits_enter(kvmig__cluster_limits(session->cluster), &session->slot, session->plan->source,
                         session->plan->target, session);
     kvmig__cluster_settle_slots(session->cluster);
@@ -219,7 +253,8 @@ static struct kvmig_error *plan_again(struct kvmig_session *session, bool *out_a
     kvmig__request_copy(&request, &session->plan->request);
     kvmig__str_set(&request.vm, session->plan->uuid ? session->plan->uuid : session->plan->vm);
     kvmig__str_set(&request.source, session->plan->source);
-    kvmig__str_set(&request.target, session->plan->target);
+    if (!(request.flags & KVMIG_PLAN_ANY_TARGET))
+        kvmig__str_set(&request.target, session->plan->target);
     error = make_plan(session, &request, out_again);
     kvmig__request_clear(&request);
     return error;
@@ -235,11 +270,12 @@ static struct kvmig_error *make_driver(struct kvmig_session *session)
 {
     const struct kvmig_plan *plan = session->plan;
     struct kvmig__cluster_host *source = kvmig__cluster_find_host(session->cluster, plan->source);
-    struct kvmig__cluster_host *target = kvmig__cluster_find_host(session->cluster, plan->target);
+    struct kvmig__cluster_host *target = plan->target ? kvmig__cluster_find_host(session->cluster, plan->target) : NULL;
 
-    if (!source || !target)
+    if (!source || (!target && plan->target))
         return no_host(source ? plan->target : plan->source);
-    session->driver = source->backend->ops->driver_new(source->backend, target->backend, session, &session->limits);
+    session->driver =
+        source->backend->ops->driver_new(source->backend, target ? target->backend : NULL, session, &session->limits);
     return NULL;
 }
 
@@ -266,18 +302,19 @@ static void on_fresh_facts(void *owner)
 void kvmig__session_check(struct kvmig_session *session)
 {
     const char *names[] = { session->plan->source, session->plan->target };
+    const size_t n = names[1] ? 2 : 1; /* a platform that chooses the target by itself may not have said it yet */
     struct kvmig__cluster_host *hosts[2];
 
     session->sync_by_ms = kvmig__now_ms() + session->limits.step_ms;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < n; i++) {
         hosts[i] = kvmig__cluster_find_host(session->cluster, names[i]);
         if (!hosts[i]) {
             kvmig__session_feed(session, KVMIG__IN_STEP_FAIL, no_host(names[i]));
             return;
         }
     }
-    session->hosts_to_check = 2;
-    for (size_t i = 0; i < 2; i++)
+    session->hosts_to_check = (uint32_t)n;
+    for (size_t i = 0; i < n; i++)
         kvmig__cluster_refresh_host(hosts[i], on_fresh_facts, session);
 }
 

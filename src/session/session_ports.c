@@ -18,6 +18,7 @@ static void wish(struct kvmig__session_port *entry, enum kvmig__port_wish what, 
     entry->wish = what;
     entry->asked = true;
     entry->again = false;
+    entry->retarget = false;
     kvmig__port_wish(entry->port, what, a, b);
 }
 
@@ -25,6 +26,8 @@ void kvmig__session_ports_prepare(struct kvmig_session *session)
 {
     const struct kvmig_plan *plan = session->plan;
 
+    if (!plan->target) /* not chosen yet: asked again as soon as it is */
+        return;
     for (size_t i = 0; i < session->followers.ports.n; i++) {
         struct kvmig__session_port *entry = session->followers.ports.v[i];
 
@@ -32,6 +35,17 @@ void kvmig__session_ports_prepare(struct kvmig_session *session)
             entry->again = true; /* it still runs, within its own deadline: should it fail, it is asked once more */
         else
             wish(entry, KVMIG__PORT_PREPARE, plan->source, plan->target);
+    }
+}
+
+/* What was prepared for another target is put back first; the answer to that begins the preparation (on_answered()). */
+void kvmig__session_ports_retarget(struct kvmig_session *session)
+{
+    for (size_t i = 0; i < session->followers.ports.n; i++) {
+        struct kvmig__session_port *entry = session->followers.ports.v[i];
+
+        wish(entry, KVMIG__PORT_ROLLBACK, session->plan->source, NULL);
+        entry->retarget = true;
     }
 }
 
@@ -214,6 +228,11 @@ static void on_answered(void *data, struct kvmig_port *port, const struct kvmig_
     entry->error = kvmig__error_copy(error);
     if (error)
         emit(entry, error);
+    if (entry->retarget && kvmig__session_may_prepare(session)) {
+        entry->retarget = false;
+        wish(entry, KVMIG__PORT_PREPARE, session->plan->source, session->plan->target);
+        return;
+    }
     if (error && entry->again && session->state == KVMIG__ST_SCHEDULED) { /* nobody has cancelled */
         wish(entry, KVMIG__PORT_PREPARE, session->plan->source, session->plan->target);
         return;

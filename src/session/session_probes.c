@@ -97,10 +97,10 @@ static void tell_gap(struct kvmig_session *session, const struct worst *worst)
 
 static void tell_silence(struct kvmig_session *session)
 {
-    kvmig__session_say_finding(session, "SERVICE_NOT_BACK", KVMIG_SEVERITY_ERROR, session->plan->target, NULL,
-                               "Look at the guest's port and at the way from the client to it.",
+    kvmig__session_say_finding(session, "SERVICE_NOT_BACK", KVMIG_SEVERITY_ERROR, kvmig__session_target_name(session),
+                               NULL, "Look at the guest's port and at the way from the client to it.",
                                "the service did not answer again within %lld ms after the guest was proven on %s",
-                               (long long)session->followers.service_ms, session->plan->target);
+                               (long long)session->followers.service_ms, kvmig__session_target_name(session));
 }
 
 void kvmig__session_probes_tell(struct kvmig_session *session)

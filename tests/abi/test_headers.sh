@@ -22,6 +22,7 @@ use() { # header
         ;;
     error.h) echo 'return kvmig_error_code(kvmig_error_last());' ;;
     event.h) echo 'return kvmig_phase_is_terminal(KVMIG_PHASE_RUNNING);' ;;
+    explain.h) echo 'struct kvmig_explanation *why; return kvmig_cluster_explain(NULL, "vm", NULL, &why);' ;;
     finding.h) echo 'return (int)kvmig_findings_count(NULL);' ;;
     interface.h)
         echo 'struct kvmig_interface_classifier_opts opts = KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT;'
@@ -30,8 +31,12 @@ use() { # header
         echo 'struct kvmig_interface_classifier *classifier; (void)read; (void)pass; (void)interface; (void)workload;'
         echo 'return kvmig_interface_classifier_new(&opts, &classifier);'
         ;;
+    kube.h)
+        echo 'struct kvmig_kube_opts opts = KVMIG_KUBE_OPTS_INIT; char *json; opts.flags = KVMIG_KUBE_IN_CLUSTER;'
+        echo 'return opts.flags == 0 || kvmig_cluster_snapshot(NULL, &json);'
+        ;;
     kvmig.h)
-        for part in cluster context error event finding interface location plan port probe session version; do
+        for part in cluster context error event explain finding interface kube location plan port probe session version; do
             echo "if (use_$part()) return 1;"
         done
         echo 'return 0;'
@@ -71,7 +76,7 @@ use() { # header
 write_program() { # header, file, first line before the include, line after it
     printf '%s\n#include <kvmig/%s>\n%s\n' "$3" "$1" "$4" >"$2"
     if [ "$1" = kvmig.h ]; then
-        for part in cluster context error event finding interface location plan port probe session version; do
+        for part in cluster context error event explain finding interface kube location plan port probe session version; do
             printf 'static int use_%s(void) {\n%s\n}\n' "$part" "$(use "$part.h")" >>"$2"
         done
     fi

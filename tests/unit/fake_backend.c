@@ -295,7 +295,7 @@ static void on_answer(void *data)
 
 static void driver_begin(struct kvmig__driver *base, enum kvmig__step step)
 {
-    static const char *const names[] = { "schedule", "prepare", "migrate", "locate", "finish", "undo" };
+    static const char *const names[] = { "schedule", "prepare", "migrate", "locate", "finish", "undo", "admit" };
     struct fake_driver *driver = (struct fake_driver *)base;
     struct fake_world *world = driver->world;
     size_t used = strlen(world->log);
@@ -362,7 +362,24 @@ static void driver_free(struct kvmig__driver *base)
     free(driver);
 }
 
-static const struct kvmig__driver_ops driver_ops = { driver_begin, driver_abort, driver_tune, driver_free };
+static void driver_withdraw(struct kvmig__driver *base)
+{
+    ((struct fake_driver *)base)->world->n_withdrawn++;
+}
+
+static int32_t driver_cancel_effect(struct kvmig__driver *base)
+{
+    const int32_t effect = ((struct fake_driver *)base)->world->cancel_effect;
+
+    return effect ? effect : KVMIG_CANCEL_ACCEPTED;
+}
+
+static const struct kvmig__driver_ops driver_ops = { .begin = driver_begin,
+                                                     .abort = driver_abort,
+                                                     .tune = driver_tune,
+                                                     .free = driver_free,
+                                                     .withdraw = driver_withdraw,
+                                                     .cancel_effect = driver_cancel_effect };
 
 static struct kvmig__driver *host_driver_new(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
                                              struct kvmig_session *session, const struct kvmig__driver_limits *limits)
@@ -372,6 +389,8 @@ static struct kvmig__driver *host_driver_new(struct kvmig__host_backend *source,
     assert_ptr_not_equal(source, target);
     assert_true(limits->step_ms > 0 && limits->migrate_ms > 0 && limits->poll_ms > 0);
     driver->base.ops = &driver_ops;
+    driver->base.admits = ((struct fake_host *)source)->world->admits;
+    driver->base.step_by_ms[KVMIG__STEP_ADMIT] = ((struct fake_host *)source)->world->admit_by_ms;
     driver->base.plugs_late = ((struct fake_host *)source)->world->plugs_late;
     driver->world = ((struct fake_host *)source)->world;
     driver->session = session;

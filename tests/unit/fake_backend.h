@@ -49,11 +49,15 @@ struct fake_world {
     bool vm_paused; /* the facts say that the guests were paused by a user */
 
     /* what a driver does */
-    enum fake_answer steps[KVMIG__STEP_UNDO + 1];
-    int32_t fail_code[KVMIG__STEP_UNDO + 1]; /* 0 = -KVMIG_EVIRT */
+    enum fake_answer steps[KVMIG__N_STEPS];
+    int32_t fail_code[KVMIG__N_STEPS]; /* 0 = -KVMIG_EVIRT */
     enum fake_abort abort;
     bool call_hung; /* MIGRATE answers as hung */
     bool creates_volume; /* PREPARE records one */
+    bool admits; /* the driver has a step ADMIT */
+    int64_t admit_by_ms; /* its deadline; 0 = the session's */
+    int32_t cancel_effect; /* 0 = accepted */
+    int n_withdrawn;
     bool plugs_late; /* interfaces are plugged in MIGRATE */
     struct kvmig__side sides[2]; /* what source and target say, until the call has returned */
     struct kvmig__side sides_after[2]; /* what they say from then on */

@@ -34,6 +34,8 @@ static char *line_of(const struct kvmig_event *event)
         return kvmig__asprintf("port %s %s%s", kvmig_event_port(event),
                                kvmig_port_state_name(kvmig_event_port_state(event)),
                                kvmig_event_error(event) ? " with an error" : "");
+    case KVMIG_EVENT_CHECKPOINT:
+        return kvmig__asprintf("checkpoint %s", kvmig_event_token(event));
     case KVMIG_EVENT_END:
         return kvmig__asprintf("end %s", kvmig_phase_name(kvmig_event_phase(event)));
     default:

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * The options that name a Kubernetes cluster, or files with its objects, instead of libvirt hosts; and the library's option structs
+ * made from them.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_def kube[] = {
+    { .name = "kubeconfig",
+      .kind = OPTION_TEXT,
+      .offset = AT(kubeconfig),
+      .metavar = "FILE",
+      .help =
+          "a Kubernetes cluster with KubeVirt instead of libvirt hosts; VMs are named NAMESPACE/NAME. Default, if no "
+          "libvirt URI is given: the variable KUBECONFIG" },
+    { .name = "kube-context",
+      .kind = OPTION_TEXT,
+      .offset = AT(kube_context),
+      .metavar = "NAME",
+      .help = "context of the kubeconfig; default: its current one" },
+    { .name = "namespace",
+      .letter = 'n',
+      .kind = OPTION_TEXT,
+      .offset = AT(kube_namespace),
+      .metavar = "NS",
+      .help = "read only this namespace, for accounts that may read no other" },
+    { .name = "in-cluster",
+      .kind = OPTION_SWITCH,
+      .offset = AT(in_cluster),
+      .help = "the service account of the pod that this runs in" },
+    { .name = NULL },
+};
+const struct option_group kube_options = { "A Kubernetes cluster", kube };
+
+bool settings_want_kube(const struct settings *settings)
+{
+    const char *env = getenv("KUBECONFIG");
+
+    if (settings->kubeconfig || settings->in_cluster || settings->kube_context)
+        return true;
+    return settings->uris.n == 0 && settings->files.n == 0 && env && *env;
+}
+
+struct kvmig_kube_opts settings_kube_opts(const struct settings *settings)
+{
+    struct kvmig_kube_opts opts = KVMIG_KUBE_OPTS_INIT;
+
+    opts.kubeconfig = settings->kubeconfig;
+    opts.context = settings->kube_context;
+    opts.namespace_ = settings->kube_namespace;
+    opts.flags = settings->in_cluster ? KVMIG_KUBE_IN_CLUSTER : 0;
+    return opts;
+}
+
+void volumes_free(struct kvmig_volume_change *changes, size_t n)
+{
+    for (size_t i = 0; changes && i < n; i++)
+        free((char *)changes[i].volume); /* the claim is a part of the same text */
+    free(changes);
+}
+
+bool volumes_read(const struct command *command, const struct settings *settings,
+                  struct kvmig_volume_change **out_changes)
+{
+    struct kvmig_volume_change *changes = calloc(settings->volumes.n + 1, sizeof(*changes));
+
+    if (!changes)
+        abort();
+    *out_changes = changes;
+    for (size_t i = 0; i < settings->volumes.n; i++) {
+        char *copy = strdup(settings->volumes.v[i]), *claim;
+
+        if (!copy)
+            abort();
+        changes[i].volume = copy;
+        claim = strchr(copy, '=');
+        if (!claim || claim == copy || !claim[1]) {
+            complain("%s: --volume: \"%s\" is not VOLUME=CLAIM", command->name, settings->volumes.v[i]);
+            volumes_free(changes, i + 1);
+            *out_changes = NULL;
+            return false;
+        }
+        *claim = '\0';
+        changes[i].claim = claim + 1;
+    }
+    return true;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What KubeVirt's controller would answer about migrations as such: the options in force for one VM, its completion limit, the
+ * slots that are taken, and who is next for one. Pure: no handle, lock, clock, JSON; any thread, as long as nobody changes the store
+ * meanwhile. The numbers are KubeVirt's own defaults where no object says otherwise.
+ */
+#include "cluster/kube.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- options: code defaults, the KubeVirt object, the policy ---- */
+
+static void set_defaults(struct kvmig__kube_config *config)
+{
+    kvmig__kube_config_init(config);
+    config->parallel_cluster = 5;
+    config->outbound_node = 2;
+    config->bandwidth = 0;
+    config->completion_s_per_gb = 150;
+    config->progress_s = 150;
+    config->utility_s = 150;
+    config->max_downtime_ms = 900;
+    config->auto_converge = 0;
+    config->post_copy = 0;
+    config->unsafe = 0;
+    config->disable_tls = 0;
+    config->match_selinux = 1;
+    config->drain_taint = kvmig__strdup("kubevirt.io/drain");
+}
+
+static void take_number(uint64_t *to, uint64_t from)
+{
+    if (from != KVMIG__UNKNOWN)
+        *to = from;
+}
+
+static void take_switch(int32_t *to, int32_t from)
+{
+    if (from >= 0)
+        *to = from;
+}
+
+static void take_text(char **to, const char *from)
+{
+    if (from)
+        kvmig__str_set(to, from);
+}
+
+/* What a policy may say as well as the KubeVirt object. */
+static void overlay_common(struct kvmig__kube_config *to, const struct kvmig__kube_config *from)
+{
+    take_number(&to->bandwidth, from->bandwidth);
+    take_number(&to->completion_s_per_gb, from->completion_s_per_gb);
+    take_number(&to->max_downtime_ms, from->max_downtime_ms);
+    take_switch(&to->auto_converge, from->auto_converge);
+    if (from->post_copy >= 0) { /* where only post-copy is said, the other follows it */
+        to->post_copy = from->post_copy;
+        to->workload_disruption = from->post_copy;
+    }
+    take_switch(&to->workload_disruption, from->workload_disruption);
+    take_text(&to->compression, from->compression);
+    to->stall_detector |= from->stall_detector;
+    to->downtime_tuning |= from->downtime_tuning;
+}
+
+static void overlay_cluster_only(struct kvmig__kube_config *to, const struct kvmig__kube_config *from)
+{
+    take_number(&to->parallel_cluster, from->parallel_cluster);
+    take_number(&to->outbound_node, from->outbound_node);
+    take_number(&to->progress_s, from->progress_s);
+    take_number(&to->utility_s, from->utility_s);
+    take_switch(&to->unsafe, from->unsafe);
+    take_switch(&to->disable_tls, from->disable_tls);
+    take_switch(&to->match_selinux, from->match_selinux);
+    take_text(&to->network, from->network);
+    take_text(&to->drain_taint, from->drain_taint);
+}
+
+static bool all_equal(const struct kvmig__pairs *wanted, const struct kvmig__pairs *labels)
+{
+    for (size_t i = 0; i < wanted->n; i++) {
+        const char *value = kvmig__pairs_get(labels, wanted->v[i].key);
+
+        if (!value || !kvmig__str_eq(value, kvmig__pairs_get(wanted, wanted->v[i].key)))
+            return false;
+    }
+    return true;
+}
+
+struct match {
+    size_t vmi_labels, ns_labels;
+};
+
+/* KubeVirt skips both selectors for a VMI without any label; such a policy matches with score 0. */
+static bool policy_matches(const struct kvmig__kube_policy *policy, const struct kvmig__pairs *vmi_labels,
+                           const struct kvmig__pairs *ns_labels, struct match *out)
+{
+    *out = (struct match){ 0 };
+    if (!policy->has_selectors)
+        return false;
+    if (!vmi_labels->n)
+        return true;
+    if (!all_equal(&policy->vmi_selector, vmi_labels) || !all_equal(&policy->ns_selector, ns_labels))
+        return false;
+    *out = (struct match){ .vmi_labels = policy->vmi_selector.n, .ns_labels = policy->ns_selector.n };
+    return true;
+}
+
+static bool is_better(const struct match *a, const struct match *b)
+{
+    size_t sum_a = a->vmi_labels + a->ns_labels, sum_b = b->vmi_labels + b->ns_labels;
+
+    return sum_a != sum_b ? sum_a > sum_b : a->vmi_labels > b->vmi_labels;
+}
+
+/* The list is in name order, so that of equal ones the first stays. */
+static const struct kvmig__kube_policy *winning_policy(const struct kvmig__kube *kube,
+                                                       const struct kvmig__kube_vmi *vmi)
+{
+    const struct kvmig__kube_namespace *ns = KVMIG__KUBE_FIND(kube, NAMESPACE, NULL, vmi->meta.ns);
+    const struct kvmig__kube_policy *best = NULL;
+    struct kvmig__pairs ns_labels = { 0 };
+    struct match best_match = { 0 }, match;
+
+    if (ns)
+        kvmig__pairs_copy(&ns_labels, &ns->meta.labels);
+    else if (vmi->meta.ns) /* every namespace has this label */
+        kvmig__pairs_set(&ns_labels, "kubernetes.io/metadata.name", vmi->meta.ns);
+    KVMIG__KUBE_EACH(kube, POLICY, policy)
+    {
+        if (!policy_matches(policy, &vmi->meta.labels, &ns_labels, &match))
+            continue;
+        if (best && !is_better(&match, &best_match))
+            continue;
+        best = policy;
+        best_match = match;
+    }
+    kvmig__pairs_clear(&ns_labels);
+    return best;
+}
+
+void kvmig__kube_config_for(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
+                            struct kvmig__kube_config *out, const struct kvmig__kube_policy **out_policy)
+{
+    const struct kvmig__kube_kubevirt *kubevirt = kvmig__kube_kubevirt(kube);
+    const struct kvmig__kube_policy *policy = vmi ? winning_policy(kube, vmi) : NULL;
+
+    set_defaults(out);
+    if (kubevirt) {
+        overlay_common(out, &kubevirt->config);
+        overlay_cluster_only(out, &kubevirt->config);
+    }
+    if (policy)
+        overlay_common(out, &policy->config);
+    if (out->workload_disruption < 0)
+        out->workload_disruption = out->post_copy;
+    if (out_policy)
+        *out_policy = policy;
+}
+
+/* ---- the completion limit ---- */
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > KVMIG__UNKNOWN - 1 - b ? KVMIG__UNKNOWN - 1 : a + b;
+}
+
+static uint64_t known_or_zero(uint64_t value)
+{
+    return value == KVMIG__UNKNOWN ? 0 : value;
+}
+
+static uint64_t migrated_bytes(const struct kvmig__kube_vmi *vmi)
+{
+    uint64_t memory = known_or_zero(vmi->domain.memory), sum;
+
+    if (!memory)
+        memory = known_or_zero(kvmig__amounts_get(&vmi->domain.requests, "memory")) / 1000;
+    sum = memory;
+    for (size_t i = 0; i < vmi->migrated_volumes.n; i++) {
+        const struct kvmig__kube_claim_info *source = &vmi->migrated_volumes.v[i].source;
+        uint64_t requested = known_or_zero(source->requested), capacity = known_or_zero(source->capacity);
+
+        /* what is absent does not lower the smaller of the two */
+        if (!requested || (capacity && capacity < requested))
+            requested = capacity;
+        sum = add(sum, requested);
+    }
+    return sum;
+}
+
+uint64_t kvmig__kube_completion_limit_s(const struct kvmig__kube_vmi *vmi, const struct kvmig__kube_config *config)
+{
+    const uint64_t giga = 1000000000; /* KubeVirt divides by 10^9, whatever the option's name says */
+    uint64_t bytes = migrated_bytes(vmi), per_gb = known_or_zero(config->completion_s_per_gb);
+    uint64_t units = bytes / giga + (bytes % giga != 0);
+
+    if (per_gb && units > (KVMIG__UNKNOWN - 1) / per_gb)
+        return KVMIG__UNKNOWN - 1;
+    return units * per_gb;
+}
+
+/* ---- slots and the queue ---- */
+
+static bool is_pending(const struct kvmig__kube_vmim *vmim)
+{
+    return !vmim->phase || !*vmim->phase || !strcmp(vmim->phase, "Pending");
+}
+
+/* Holds a slot: past Pending, or pending with a pod already. */
+static bool holds_slot(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+{
+    if (kvmig__vmim_is_final(vmim))
+        return false;
+    return !is_pending(vmim) || kvmig__kube_target_pod(kube, vmim);
+}
+
+static bool leaves_node(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim, const char *node)
+{
+    const struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(kube, VMI, vmim->meta.ns, vmim->vmi);
+
+    if (!vmi || !node)
+        return false;
+    return kvmig__str_eq(vmi->node, node) || (vmi->migration.uid && kvmig__str_eq(vmi->migration.uid, vmim->meta.uid) &&
+                                              kvmig__str_eq(vmi->migration.source_node, node));
+}
+
+void kvmig__kube_slots(const struct kvmig__kube *kube, const char *source_node, struct kvmig__kube_slots *out)
+{
+    struct kvmig__kube_config config;
+
+    *out = (struct kvmig__kube_slots){ 0 };
+    kvmig__kube_config_for(kube, NULL, &config, NULL);
+    out->limit = config.parallel_cluster;
+    out->outbound_limit = config.outbound_node;
+    kvmig__kube_config_clear(&config);
+    out->known =
+        !kube->scoped && kvmig__kube_is_known(kube, KVMIG__KUBE_VMIM) && kvmig__kube_is_known(kube, KVMIG__KUBE_VMI);
+    KVMIG__KUBE_EACH(kube, VMIM, vmim)
+    {
+        if (!holds_slot(kube, vmim))
+            continue;
+        out->running++;
+        out->outbound += leaves_node(kube, vmim, source_node);
+    }
+}
+
+static uint32_t priority_of(const struct kvmig__kube_vmim *vmim)
+{
+    if (kvmig__str_eq(vmim->priority, "system-critical"))
+        return 100;
+    if (kvmig__str_eq(vmim->priority, "user-triggered"))
+        return 50;
+    return kvmig__str_eq(vmim->priority, "system-maintenance") ? 20 : 0;
+}
+
+static bool goes_before(const struct kvmig__kube_vmim *a, const struct kvmig__kube_vmim *b)
+{
+    uint32_t priority_a = priority_of(a), priority_b = priority_of(b);
+
+    if (priority_a != priority_b)
+        return priority_a > priority_b;
+    if (a->meta.created_ms != b->meta.created_ms)
+        return a->meta.created_ms < b->meta.created_ms;
+    return strcmp(a->meta.name ? a->meta.name : "", b->meta.name ? b->meta.name : "") < 0;
+}
+
+/* Pending for want of a pod, and not on its way out. */
+static bool is_queued(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+{
+    return is_pending(vmim) && !vmim->meta.deleted_ms && !kvmig__kube_target_pod(kube, vmim);
+}
+
+uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+{
+    const struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(kube, VMI, vmim->meta.ns, vmim->vmi);
+    const char *node = vmi ? vmi->node : NULL;
+    struct kvmig__kube_slots slots;
+    uint32_t position = 1;
+    bool cluster_full;
+
+    if (!kvmig__kube_is_known(kube, KVMIG__KUBE_POD) || !is_queued(kube, vmim))
+        return 0;
+    kvmig__kube_slots(kube, node, &slots);
+    cluster_full = slots.running >= slots.limit;
+    if (!slots.known || (!cluster_full && slots.outbound < slots.outbound_limit))
+        return 0;
+    KVMIG__KUBE_EACH(kube, VMIM, other)
+    {
+        /* with room in the cluster, only those wait in front that leave the same node */
+        if (other != vmim && is_queued(kube, other) && goes_before(other, vmim) &&
+            (cluster_full || leaves_node(kube, other, node)))
+            position++;
+    }
+    return position;
+}
+
+uint32_t kvmig__kube_queue_length(const struct kvmig__kube *kube, const char *source_node)
+{
+    uint32_t n = 0;
+
+    KVMIG__KUBE_EACH(kube, VMIM, vmim)
+    {
+        n += (!source_node || leaves_node(kube, vmim, source_node)) && is_queued(kube, vmim);
+    }
+    return n;
+}

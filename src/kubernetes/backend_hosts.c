@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Nodes as hosts of the cluster view, with the VMIs that run on them as domains: made anew from the store some time after it
+ * changed. Answers where a VMI is from the store, and makes drivers for sessions. Does not act on a node: KubeVirt's own agents do.
+ * In dispatch or a public call, with the context lock held. The view owns the hosts and closes them.
+ */
+#include "kubernetes/backend_internal.h"
+#include "session/driver.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- what the view asks of a host ---- */
+
+static void host_refresh(struct kvmig__host_backend *base)
+{
+    struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
+
+    host->backend->dirty = true;
+    kvmig__timer_arm_in(&host->backend->report, 0);
+}
+
+static void host_close(struct kvmig__host_backend *base)
+{
+    struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
+    struct kvmig__kube_backend *backend = host->backend;
+
+    for (size_t i = 0; i < backend->hosts.n; i++)
+        if (backend->hosts.v[i] == host)
+            backend->hosts.v[i] = backend->hosts.v[--backend->hosts.n];
+    free(host->node);
+    free(host);
+}
+
+/* An answer that is known at once is delivered in a dispatch of its own, because a question is never answered from inside. */
+struct reply {
+    struct kvmig__timer timer;
+    struct kvmig__side side;
+    struct kvmig_error *error;
+    kvmig__side_fn side_fn;
+    kvmig__act_fn act_fn;
+    void *owner;
+};
+
+static void on_reply(void *data)
+{
+    struct reply *reply = data;
+
+    if (reply->side_fn)
+        reply->side_fn(reply->owner, &reply->side);
+    else
+        reply->act_fn(reply->owner, reply->error);
+    kvmig__side_clear(&reply->side);
+    kvmig__error_free(reply->error);
+    free(reply);
+}
+
+static struct reply *reply_new(struct kvmig__kube_backend *backend, void *owner)
+{
+    struct reply *reply = kvmig__calloc(1, sizeof(*reply));
+
+    reply->owner = owner;
+    kvmig__timer_init(&reply->timer, backend->context, on_reply, reply);
+    kvmig__timer_arm_in(&reply->timer, 0);
+    return reply;
+}
+
+static void read_vmi(const struct kvmig__kube_host *host, const char *vm, struct kvmig__side *side)
+{
+    const struct kvmig__kube *kube = &host->backend->store;
+    const struct kvmig_error *lost = kvmig__kube_backend_lost(host->backend, KVMIG__KUBE_VMI);
+    bool ambiguous;
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_vmi(kube, vm, &ambiguous);
+
+    *side = (struct kvmig__side){ .state = KVMIG__STATE_ABSENT, .reason = KVMIG__REASON_OTHER };
+    side->reachable = !lost && !ambiguous && kvmig__kube_is_known(kube, KVMIG__KUBE_VMI);
+    if (!side->reachable)
+        side->error = kvmig__strdup(lost        ? kvmig_error_message(lost)
+                                    : ambiguous ? "VMs of several namespaces have this name"
+                                                : "VMIs cannot be read");
+    if (!side->reachable || !vmi || !kvmig__str_eq(vmi->node, host->node) || kvmig__str_eq(vmi->phase, "Failed") ||
+        kvmig__str_eq(vmi->phase, "Succeeded"))
+        return;
+    side->uuid = kvmig__strdup(vmi->meta.uid);
+    side->state =
+        kvmig__kube_condition_is(&vmi->conditions, "Paused", "True") ? KVMIG__STATE_PAUSED : KVMIG__STATE_RUNNING;
+    side->reason = side->state == KVMIG__STATE_PAUSED ? KVMIG__REASON_USER : KVMIG__REASON_OTHER;
+    side->job_active = vmi->migration.present && !vmi->migration.completed && vmi->migration.start_ms;
+}
+
+static void host_read_side(struct kvmig__host_backend *base, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
+                           void *owner)
+{
+    struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
+    struct reply *reply = reply_new(host->backend, owner);
+
+    (void)timeout_ms;
+    reply->side_fn = fn;
+    read_vmi(host, vm, &reply->side);
+}
+
+static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t action, int64_t timeout_ms,
+                     kvmig__act_fn fn, void *owner)
+{
+    struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
+    struct reply *reply = reply_new(host->backend, owner);
+
+    (void)timeout_ms;
+    reply->act_fn = fn;
+    reply->error = kvmig__error_new(
+        ENOTSUP, host->node, vm, "KubeVirt's own agents start and stop guests: delete the VMI, or use virtctl.",
+        "%s is nothing that a client may do on a node of a KubeVirt cluster", kvmig_location_action_name(action));
+}
+
+static struct kvmig__driver *host_driver_new(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
+                                             struct kvmig_session *session, const struct kvmig__driver_limits *limits)
+{
+    (void)target; /* may change, or be chosen later */
+    return kvmig__kube_driver_new(((struct kvmig__kube_host *)source)->backend, session, limits);
+}
+
+static const struct kvmig__host_backend_ops ops = {
+    .refresh = host_refresh,
+    .close = host_close,
+    .read_side = host_read_side,
+    .act = host_act,
+    .driver_new = host_driver_new,
+};
+
+/* ---- nodes to hosts ---- */
+
+static struct kvmig__kube_host *find_host(const struct kvmig__kube_backend *backend, const char *node)
+{
+    for (size_t i = 0; i < backend->hosts.n; i++)
+        if (kvmig__str_eq(backend->hosts.v[i]->node, node))
+            return backend->hosts.v[i];
+    return NULL;
+}
+
+static struct kvmig__kube_host *add_host(struct kvmig__kube_backend *backend, const char *node)
+{
+    struct kvmig__kube_host *host = kvmig__calloc(1, sizeof(*host));
+    char *uri = kvmig__asprintf("kube://%s", node);
+
+    host->base.ops = &ops;
+    host->backend = backend;
+    host->node = kvmig__strdup(node);
+    host->host = kvmig__cluster_host_add(backend->cluster, uri, "kvmig_cluster_open");
+    host->host->backend = &host->base;
+    *KVMIG__PUSH(&backend->hosts) = host;
+    free(uri);
+    return host;
+}
+
+/* A node that is not Ready is there, but its facts may be old: the planner has findings for that; the host is not lost. */
+static void report_node(struct kvmig__kube_backend *backend, const struct kvmig__kube_node *node)
+{
+    struct kvmig__kube_host *host = find_host(backend, node->meta.name);
+    const struct kvmig_error *lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_NODE);
+
+    if (!lost)
+        lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_VMI);
+    if (!host)
+        host = add_host(backend, node->meta.name);
+    host->wanted = true;
+    kvmig__cluster_host_begin(host->host);
+    if (lost)
+        kvmig__cluster_host_lost(host->host, kvmig__error_copy(lost));
+    else
+        kvmig__cluster_host_facts(host->host, kvmig__kube_host(&backend->store, node));
+}
+
+/* Nodes that nobody told of, but on which VMIs run: without the right to read nodes these are all that is known. */
+static void report_unseen(struct kvmig__kube_backend *backend)
+{
+    KVMIG__KUBE_EACH(&backend->store, VMI, vmi)
+    {
+        struct kvmig__kube_node node = { .meta = { .kind = KVMIG__KUBE_NODE, .name = vmi->node } };
+
+        if (vmi->node && !KVMIG__KUBE_FIND(&backend->store, NODE, NULL, vmi->node))
+            report_node(backend, &node);
+    }
+}
+
+static void drop_vanished(struct kvmig__kube_backend *backend)
+{
+    for (size_t i = backend->hosts.n; i-- > 0;) {
+        struct kvmig__kube_host *host = backend->hosts.v[i];
+
+        if (!host->wanted)
+            kvmig__cluster_host_remove(host->host);
+        else
+            host->wanted = false;
+    }
+}
+
+void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
+{
+    KVMIG__KUBE_EACH(&backend->store, NODE, node)
+    {
+        report_node(backend, node);
+    }
+    report_unseen(backend);
+    drop_vanished(backend);
+    kvmig__cluster_check_sync(backend->cluster);
+}

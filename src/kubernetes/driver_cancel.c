@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Taking a migration back: the eviction behind it, the VMIM, the target launcher pod; or, for a volume migration, the
+ * patch of the VM. Sends what is due and is not done yet, one request at a time, and never waits for what comes of it
+ * (driver_end.c). What somebody else started is taken back only when the caller cancels. In dispatch, with the
+ * context lock held.
+ */
+#include "kubernetes/driver_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool in_postcopy(const struct kvmig__kube_driver *d)
+{
+    return d->following && (d->follow.mode == KVMIG_MODE_POST_COPY || d->follow.postcopy_seen);
+}
+
+bool kvmig__kube_is_ours_to_end(const struct kvmig__kube_driver *d)
+{
+    return !d->attached || d->back.by_caller;
+}
+
+/* ---- what is due ---- */
+
+static bool is_before_running(const struct kvmig__kube_driver *d)
+{
+    return d->follow.handed_off && d->follow.stage < KVMIG__STAGE_RUNNING && !d->follow.start_ms;
+}
+
+static bool eviction_is_due(const struct kvmig__kube_driver *d)
+{
+    return (d->wishes->flags & KVMIG_SESSION_STOP_EVACUATION) && d->follow.evacuation_node && !d->back.eviction_stopped;
+}
+
+/* Only while the copy has not begun: until then the source is not touched by the loss of its target. */
+static bool pod_is_due(const struct kvmig__kube_driver *d)
+{
+    return (d->wishes->flags & KVMIG_SESSION_DELETE_TARGET_POD) && (d->back.deleted || d->follow.deleting) &&
+           is_before_running(d) && d->follow.target_pod && !d->follow.target_pod_gone &&
+           !(d->back.pod_deleted && kvmig__str_eq(d->back.pod_uid, d->follow.target_pod_uid));
+}
+
+/* The answer to a deletion: what is not there, or is another one of that name by now, needs no deletion. */
+static bool is_gone(const struct kvmig__answer *answer)
+{
+    return !answer->error || answer->status == 404 || answer->status == 409;
+}
+
+static void back_failed(struct kvmig__kube_driver *d, struct kvmig_error *error)
+{
+    kvmig__error_free(d->back.error);
+    d->back.error = error;
+    d->back.failed = true;
+}
+
+/* ---- requests ---- */
+
+static void eviction_done(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    d->back.eviction_stopped = true;
+    if (answer->error && answer->status != 404)
+        kvmig__kube_remark(
+            d, "EVACUATION_PENDING", KVMIG_SEVERITY_WARN, NULL,
+            "Uncordon the node, or cancel the eviction with the subresource evacuate/cancel (KubeVirt 1.7 and newer).",
+            "the eviction behind the migration could not be withdrawn, so it will be created again: %s",
+            answer->error->message);
+}
+
+static void stop_eviction(struct kvmig__kube_driver *d)
+{
+    char *ns = kvmig__url_escape(d->ns), *vmi = kvmig__url_escape(d->vmi);
+    struct json_object *options = kvmig__json_new("evacuationNodeName", d->follow.evacuation_node);
+
+    kvmig__errand_go(&d->back_errand, "PUT",
+                     kvmig__asprintf("/apis/subresources.kubevirt.io/v1/namespaces/%s/virtualmachineinstances/%s/"
+                                     "evacuate/cancel",
+                                     ns, vmi),
+                     kvmig__json_take_string(options), NULL, d->limits.abort_ms, eviction_done);
+    free(ns);
+    free(vmi);
+}
+
+static void vmim_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    if (is_gone(answer))
+        d->back.deleted = true;
+    else
+        back_failed(d, kvmig__kube_denied_error(d, answer, "cancel the migration", "delete",
+                                                "virtualmachineinstancemigrations.kubevirt.io"));
+}
+
+static void pod_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    d->back.pod_deleted = true;
+    if (!is_gone(answer))
+        kvmig__kube_remark(
+            d, "LEFTOVER_TARGET_POD", KVMIG_SEVERITY_WARN, NULL,
+            "The cancel takes effect when the copy begins, or when the launcher gives up after some minutes.",
+            "target pod %s could not be deleted: %s", d->follow.target_pod, answer->error->message);
+}
+
+static void delete_pod(struct kvmig__kube_driver *d)
+{
+    kvmig__str_set(&d->back.pod_uid, d->follow.target_pod_uid);
+    kvmig__log(d->context, KVMIG_LOG_INFO, "kubernetes", "%s: deletes target pod %s/%s", kvmig__session_id(d->session),
+               d->ns, d->follow.target_pod);
+    kvmig__errand_go(&d->back_errand, "DELETE", kvmig__kube_path(KVMIG__KUBE_POD, d->ns, d->follow.target_pod),
+                     kvmig__delete_options(d->follow.target_pod_uid), NULL, d->limits.abort_ms, pod_deleted);
+}
+
+static void tell_refused(struct kvmig__kube_driver *d)
+{
+    char *where;
+
+    if (d->back.refused || !d->call_out)
+        return;
+    where = kvmig__kube_where(d);
+    d->back.refused = true;
+    d->back.wanted = false;
+    d->abort_by_ms = 0;
+    kvmig__session_abort_refused(d->session,
+                                 kvmig__error_new(KVMIG_EREFUSED, where, "migrationState.mode is PostCopy",
+                                                  "Wait for its end: the guest already runs on the target.",
+                                                  "the migration is in post-copy; cancelling it would lose the guest"));
+    free(where);
+}
+
+static void take_back_vmim(struct kvmig__kube_driver *d)
+{
+    const bool by_patch = kvmig__kube_moves_volumes(d); /* then KubeVirt deletes what it made */
+
+    if (!by_patch && eviction_is_due(d))
+        stop_eviction(d);
+    else if (!by_patch && !d->back.deleted && !d->follow.gone && d->follow.stage < KVMIG__STAGE_SUCCEEDED)
+        kvmig__errand_go(&d->back_errand, "DELETE", kvmig__kube_path(KVMIG__KUBE_VMIM, d->ns, d->vmim),
+                         kvmig__delete_options(d->vmim_uid), NULL, d->limits.abort_ms, vmim_deleted);
+    else if (pod_is_due(d))
+        delete_pod(d);
+}
+
+void kvmig__kube_take_back_look(struct kvmig__kube_driver *d)
+{
+    if (!d->back.wanted || !kvmig__kube_is_ours_to_end(d) || !d->following || kvmig__errand_busy(&d->back_errand))
+        return;
+    if (in_postcopy(d)) {
+        tell_refused(d);
+        return;
+    }
+    if (kvmig__kube_has_moved(d) || d->back.failed)
+        return;
+    if (kvmig__kube_moves_volumes(d))
+        kvmig__kube_volumes_revert(d);
+    if (d->vmim && !kvmig__errand_busy(&d->back_errand) &&
+        (!kvmig__kube_moves_volumes(d) || d->volumes.state == KVMIG__VOLUMES_AS_BEFORE))
+        take_back_vmim(d);
+}
+
+bool kvmig__kube_taken_back(const struct kvmig__kube_driver *d)
+{
+    if (!kvmig__kube_is_ours_to_end(d) || d->back.failed || in_postcopy(d))
+        return true;
+    if (kvmig__errand_busy(&d->back_errand) || d->maybe_posted)
+        return false;
+    if (kvmig__kube_moves_volumes(d))
+        return d->volumes.state == KVMIG__VOLUMES_AS_BEFORE;
+    return !d->vmim || d->back.deleted || kvmig__kube_is_over(d);
+}
+
+/* ---- the session's wishes ---- */
+
+void kvmig__kube_take_back(struct kvmig__kube_driver *d)
+{
+    d->back.wanted = true;
+    if (kvmig__session_is_cancelling(d->session))
+        d->back.by_caller = true;
+    kvmig__kube_look_soon(d);
+}
+
+void kvmig__kube_withdraw(struct kvmig__kube_driver *d)
+{
+    kvmig__kube_take_back(d);
+}
+
+void kvmig__kube_abort(struct kvmig__kube_driver *d)
+{
+    if (!d->call_out)
+        return;
+    d->back.refused = false;
+    if (!d->abort_by_ms) {
+        d->abort_by_ms = kvmig__now_ms() + d->limits.abort_ms;
+        kvmig__timer_arm(&d->step_timer, d->abort_by_ms);
+    }
+    kvmig__kube_take_back(d);
+    if (!kvmig__kube_is_ours_to_end(d)) { /* our limit, not the caller: it goes on without us */
+        char *where = kvmig__kube_where(d);
+
+        back_failed(
+            d, kvmig__error_new(ETIMEDOUT, where, NULL, "Attach to it again, or cancel it.",
+                                "the migration was started by somebody else, and is not aborted by a limit of this "
+                                "session"));
+        free(where);
+    }
+}
+
+int32_t kvmig__kube_cancel_effect(const struct kvmig__kube_driver *d)
+{
+    const char *why;
+    int32_t effect;
+
+    if (!d->vmim || !d->following)
+        return KVMIG_CANCEL_ACCEPTED;
+    effect = kvmig__follow_cancel_effect(&d->follow, &why);
+    if (is_before_running(d))
+        effect = d->wishes->flags & KVMIG_SESSION_DELETE_TARGET_POD ? KVMIG_CANCEL_ACCEPTED : KVMIG_CANCEL_DEFERRED;
+    /* A volume migration is taken back by the patch, and an eviction can be stopped: neither comes again then. */
+    if (effect == KVMIG_CANCEL_WILL_RETURN &&
+        (kvmig__kube_moves_volumes(d) ||
+         ((d->wishes->flags & KVMIG_SESSION_STOP_EVACUATION) && d->follow.evacuation_node)))
+        effect = KVMIG_CANCEL_ACCEPTED;
+    return effect;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What the files of the KubeVirt planner share. Pure, like all of the planner: the checks read the store of a view
+ * (cluster/kube.h) and add findings. Two rules bind them all: of a kind that is not known nothing may be concluded from an
+ * absence, and a check whose evidence is missing says nothing.
+ */
+#ifndef KVMIG_SRC_KUBE_CHECKS_H
+#define KVMIG_SRC_KUBE_CHECKS_H
+
+#include "cluster/kube.h"
+#include "plan/plan_internal.h"
+
+struct kvmig__kube_check {
+    const struct kvmig__kube *kube;
+    const struct kvmig__request *request;
+    const struct kvmig__kube_vmi *vmi;
+    const struct kvmig__kube_vm *vm; /* NULL: there is none, or it is not known */
+    const struct kvmig__kube_kubevirt *kubevirt; /* NULL if not known */
+    const struct kvmig__kube_vmim *vmim; /* of this VMI and not final; NULL if none */
+    const struct kvmig__kube_pod *pod; /* the launcher that the VMI runs in; NULL if not known */
+    const struct kvmig__kube_node *source; /* NULL if not known */
+    const struct kvmig__kube_config *config; /* the options in force */
+    const struct kvmig__kube_policy *policy; /* that contributed to them; NULL if none */
+    const struct kvmig__kube_node *target; /* NULL while judging the VM alone, or if it is not in the view */
+    const char *target_name; /* NULL while judging the VM alone */
+    struct kvmig_findings *out;
+};
+
+/* ---- writing findings (kube_note.c) ---- */
+
+/* Adds a finding to c->out, about c->target_name if there is one. Takes object (an owned string) and what detail holds (may be
+ * NULL); hint may be NULL. */
+void kvmig__kube_note(const struct kvmig__kube_check *c, const char *code, int32_t severity, char *object,
+                      struct kvmig__detail *detail, const char *hint, const char *message_fmt, ...) KVMIG__PRINTF(7, 8);
+/* Owned objects of findings. */
+char *kvmig__kube_object_vm(const struct kvmig__kube_check *c);
+char *kvmig__kube_object_target(const struct kvmig__kube_check *c);
+char *kvmig__kube_object_claim(const struct kvmig__kube_check *c, const char *claim);
+char *kvmig__kube_object_volume(const char *volume);
+/* An amount in whole units, or as a decimal number in a string. */
+void kvmig__detail_amount(struct kvmig__detail *d, const char *key, uint64_t milli);
+char *kvmig__amount_text(uint64_t milli); /* "1.5"; owned */
+/* Whether the running KubeVirt is at least that version: 1, 0, or -1 = not known. */
+int32_t kvmig__kubevirt_is_at_least(const struct kvmig__kube_check *c, uint64_t major, uint64_t minor);
+/* A feature gate is on: named and not disabled. */
+bool kvmig__kubevirt_gate(const struct kvmig__kube_check *c, const char *gate);
+/* The rest of text after prefix; NULL if it begins differently. */
+const char *kvmig__after_prefix(const char *text, const char *prefix);
+
+/* ---- the VM itself ---- */
+void kvmig__kube_check_state(const struct kvmig__kube_check *c); /* phase, pause (kube_state.c) */
+void kvmig__kube_check_flight(const struct kvmig__kube_check *c); /* migrations under way or left (kube_flight.c) */
+void kvmig__kube_check_waits(const struct kvmig__kube_check *c); /* slots, backup, utility volumes (kube_flight.c) */
+void kvmig__kube_check_domain(
+    const struct kvmig__kube_check *c); /* devices, guest protection, network (kube_domain.c) */
+/* What the condition LiveMigratable says beyond what was found; after all other checks of the VM (kube_condition.c). */
+void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
+void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
+void kvmig__kube_check_quota(const struct kvmig__kube_check *c); /* kube_quota.c */
+void kvmig__kube_check_forbidden(const struct kvmig__kube_check *c); /* kinds that may not be read (kube_options.c) */
+
+/* ---- volumes (kube_volumes.c, kube_claims.c) ---- */
+/* One volume of the VMI, joined with what is known of it. */
+struct kvmig__kube_drive {
+    const struct kvmig__kube_volume *volume;
+    const struct kvmig__kube_disk *disk; /* NULL: it is no disk */
+    const struct kvmig__kube_volume_status *status; /* NULL if there is none */
+    const struct kvmig__kube_pvc *pvc; /* NULL if not known */
+    const char *claim; /* NULL: it has none */
+    const struct kvmig__strlist *modes; /* access modes of the claim; NULL if not known */
+    bool filesystem; /* virtiofs */
+    const char
+        *moves_to; /* claim that it is copied to: of the request, or of a volume migration under way; NULL = it stays */
+};
+void kvmig__kube_drive(const struct kvmig__kube_check *c, size_t index, struct kvmig__kube_drive *out);
+/* Decides the method of every volume. */
+void kvmig__kube_plan_volumes(const struct kvmig__kube_check *c, struct kvmig__disk_plan **out_disks, size_t *out_n);
+void kvmig__kube_check_volumes(const struct kvmig__kube_check *c); /* sharing, as seen from the VM */
+void kvmig__kube_check_copies(const struct kvmig__kube_check *c, const struct kvmig__disk_plan *disks, size_t n);
+/* Whether the target, or for want of one any other node, can use the claim's volume. */
+void kvmig__kube_check_reach(const struct kvmig__kube_check *c);
+void kvmig__kube_check_storage(const struct kvmig__kube_check *c); /* local volumes, classes; as seen from the VM */
+bool kvmig__kube_claim_is_local(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc);
+const struct kvmig__kube_pv *kvmig__kube_pv_of(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc);
+/* ---- volume migrations (kube_move.c, kube_move_claim.c) ---- */
+void kvmig__kube_check_move(const struct kvmig__kube_check *c);
+void kvmig__kube_check_destination(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive);
+
+/* ---- one target ---- */
+/* The target's labels lack key=value; *out_stale: and so do the source's now, though the launcher pod still asks for it. */
+bool kvmig__kube_lacks(const struct kvmig__kube_check *c, const char *key, const char *value, bool *out_stale);
+void kvmig__kube_note_stale(const struct kvmig__kube_check *c, const struct kvmig__strlist *keys); /* kube_node.c */
+void kvmig__kube_check_node(const struct kvmig__kube_check *c); /* readiness, taints, UUID (kube_node.c) */
+void kvmig__kube_check_selectors(const struct kvmig__kube_check *c); /* labels asked for (kube_selectors.c) */
+void kvmig__kube_check_pins(const struct kvmig__kube_check *c); /* the VM alone: does it admit another node at all? */
+void kvmig__kube_check_neighbours(const struct kvmig__kube_check *c); /* pod affinity, spread (kube_neighbours.c) */
+void kvmig__kube_check_cpu(const struct kvmig__kube_check *c); /* model, features, vendor (kube_cpu.c) */
+void kvmig__kube_check_clock(const struct kvmig__kube_check *c); /* TSC, Hyper-V, machine type (kube_clock.c) */
+void kvmig__kube_check_room(const struct kvmig__kube_check *c); /* CPU, memory, devices (kube_room.c) */
+/* What is left on a node of a resource at most, in thousandths; KVMIG__UNKNOWN. */
+uint64_t kvmig__kube_left(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource);
+/* What the launcher of the VM asks for, and its limit, as Kubernetes counts it; KVMIG__UNKNOWN. */
+uint64_t kvmig__kube_pod_request(const struct kvmig__kube_pod *pod, const char *resource);
+uint64_t kvmig__kube_pod_limit(const struct kvmig__kube_pod *pod, const char *resource);
+uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resource); /* estimated without a pod */
+
+/* ---- names ---- */
+#define KVMIG__LABEL_MODEL "cpu-model.node.kubevirt.io/"
+#define KVMIG__LABEL_MODEL_MIGRATION "cpu-model-migration.node.kubevirt.io/"
+#define KVMIG__LABEL_FEATURE "cpu-feature.node.kubevirt.io/"
+#define KVMIG__LABEL_HOST_MODEL "host-model-cpu.node.kubevirt.io/"
+#define KVMIG__LABEL_HOST_FEATURE "host-model-required-features.node.kubevirt.io/"
+#define KVMIG__LABEL_VENDOR "cpu-vendor.node.kubevirt.io/"
+#define KVMIG__LABEL_MACHINE "machine-type.node.kubevirt.io/"
+#define KVMIG__LABEL_HYPERV "hyperv.node.kubevirt.io/"
+/* Whether the node has a label with that prefix. */
+bool kvmig__kube_has_label(const struct kvmig__kube_node *node, const char *prefix);
+/* The CPU model in force: of the VMI, of the KubeVirt object, or host-model. */
+const char *kvmig__kube_cpu_model(const struct kvmig__kube_check *c);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whether the storage behind a claim can be used on another node, whatever its access modes say: the node affinity of the bound
+ * volume, volumes of a host, storage classes that need a parameter for two attachments. Pure; any thread.
+ */
+#include "plan/kube_checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTNAME "kubernetes.io/hostname"
+#define RWX "ReadWriteMany"
+
+const struct kvmig__kube_pv *kvmig__kube_pv_of(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
+{
+    return pvc && pvc->volume ? KVMIG__KUBE_FIND(c->kube, PV, NULL, pvc->volume) : NULL;
+}
+
+bool kvmig__kube_claim_is_local(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
+{
+    const struct kvmig__kube_pv *pv = kvmig__kube_pv_of(c, pvc);
+
+    return pv && (kvmig__str_eq(pv->type, "local") || kvmig__str_eq(pv->type, "hostPath"));
+}
+
+/* ---- node affinity ---- */
+
+/* The nodes that the terms name, or that are seen to meet them. */
+static void allowed_nodes(const struct kvmig__kube_check *c, const struct kvmig__terms *terms,
+                          struct kvmig__strlist *out)
+{
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        if (kvmig__terms_hold(terms, &node->meta.labels, node->meta.name))
+            kvmig__strlist_add_new(out, node->meta.name);
+    }
+    for (size_t t = 0; t < terms->n; t++) {
+        for (size_t i = 0; i < terms->v[t].n; i++) {
+            const struct kvmig__requirement *requirement = &terms->v[t].v[i];
+
+            if (!kvmig__str_eq(requirement->op, "In") ||
+                (!requirement->is_field && !kvmig__str_eq(requirement->key, HOSTNAME)))
+                continue;
+            for (size_t v = 0; v < requirement->values.n; v++)
+                kvmig__strlist_add_new(out, requirement->values.v[v]);
+        }
+    }
+}
+
+/* Speaks of nothing but the node's name: then a node can be judged by its name alone. */
+static bool is_by_name(const struct kvmig__terms *terms)
+{
+    for (size_t t = 0; t < terms->n; t++) {
+        for (size_t i = 0; i < terms->v[t].n; i++) {
+            if (!terms->v[t].v[i].is_field && !kvmig__str_eq(terms->v[t].v[i].key, HOSTNAME))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool admits_name(const struct kvmig__terms *terms, const char *name)
+{
+    struct kvmig__pairs labels = { 0 };
+    bool admits;
+
+    kvmig__pairs_set(&labels, HOSTNAME, name);
+    admits = kvmig__terms_hold(terms, &labels, name);
+    kvmig__pairs_clear(&labels);
+    return admits;
+}
+
+static bool admits_target(const struct kvmig__kube_check *c, const struct kvmig__terms *terms)
+{
+    struct kvmig__strlist allowed = { 0 };
+    bool admits;
+
+    if (c->target)
+        return kvmig__terms_hold(terms, &c->target->meta.labels, c->target->meta.name);
+    if (!is_by_name(terms))
+        return true; /* not known */
+    if (c->target_name)
+        return admits_name(terms, c->target_name);
+    /* no target in sight: is there any node but the source? */
+    allowed_nodes(c, terms, &allowed);
+    admits = !(allowed.n == 1 && kvmig__str_eq(allowed.v[0], c->vmi->node));
+    kvmig__strlist_clear(&allowed);
+    return admits;
+}
+
+static void check_affinity(const struct kvmig__kube_check *c, const char *claim, const struct kvmig__kube_pv *pv)
+{
+    struct kvmig__strlist allowed = { 0 };
+    struct kvmig__detail d = { 0 };
+    char *names;
+
+    if (!pv->node_required.n || admits_target(c, &pv->node_required))
+        return;
+    allowed_nodes(c, &pv->node_required, &allowed);
+    names = kvmig__strlist_join(&allowed, ", ");
+    kvmig__detail_str(&d, "claim", claim);
+    kvmig__detail_list(&d, "allowed_nodes", &allowed);
+    kvmig__kube_note(c, "PV_NODE_AFFINITY", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("pv/%s", pv->meta.name), &d,
+                     "Choose a node that the volume admits, or move it to another claim (volume migration).",
+                     "The volume of claim %s can be used on %s only, whatever its access mode.", claim,
+                     allowed.n ? names : "other nodes");
+    free(names);
+    kvmig__strlist_clear(&allowed);
+}
+
+/* Which claim the target opens. */
+static const char *claim_there(const struct kvmig__kube_drive *drive)
+{
+    return drive->moves_to ? drive->moves_to : drive->claim;
+}
+
+void kvmig__kube_check_reach(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
+        struct kvmig__kube_drive drive;
+        const struct kvmig__kube_pv *pv;
+
+        kvmig__kube_drive(c, i, &drive);
+        pv = kvmig__kube_pv_of(c, KVMIG__KUBE_FIND(c->kube, PVC, c->vmi->meta.ns, claim_there(&drive)));
+        if (pv)
+            check_affinity(c, claim_there(&drive), pv);
+    }
+}
+
+/* ---- the storage itself, as seen from the VM ---- */
+
+static void check_local(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive)
+{
+    const struct kvmig__kube_pv *pv = kvmig__kube_pv_of(c, drive->pvc);
+    bool consent = c->request->flags & KVMIG_PLAN_UNSAFE;
+    struct kvmig__detail d = { 0 };
+
+    if (!kvmig__kube_claim_is_local(c, drive->pvc) || !drive->modes || !kvmig__strlist_has(drive->modes, RWX))
+        return;
+    kvmig__detail_str(&d, "type", pv->type);
+    kvmig__detail_str(&d, "claim", drive->claim);
+    kvmig__kube_note(
+        c, "RWX_ON_LOCAL_PV", consent ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_BLOCKER,
+        kvmig__asprintf("pv/%s", pv->meta.name), &d,
+        "Use storage that all nodes reach; or plan with consent (unsafe) if the path is one file system on "
+        "all nodes.",
+        "Claim %s says ReadWriteMany, but its volume is %s: a path that each node has for itself.", drive->claim,
+        pv->type);
+}
+
+static void check_class(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive)
+{
+    const char *name = drive->pvc ? drive->pvc->storage_class : NULL;
+    const struct kvmig__kube_storage_class *class = KVMIG__KUBE_FIND(c->kube, STORAGE_CLASS, NULL, name);
+    struct kvmig__detail d = { 0 };
+
+    if (!class || !kvmig__str_eq(class->provisioner, "driver.longhorn.io") ||
+        kvmig__str_eq(kvmig__pairs_get(&class->parameters, "migratable"), "true") || !drive->modes ||
+        !kvmig__strlist_has(drive->modes, RWX) || kvmig__str_eq(drive->pvc->volume_mode, "Filesystem"))
+        return;
+    kvmig__detail_str(&d, "parameter", "migratable");
+    kvmig__detail_str(&d, "claim", drive->claim);
+    kvmig__kube_note(c, "STORAGE_CLASS_NOT_MIGRATABLE", KVMIG_SEVERITY_WARN, kvmig__asprintf("storageclass/%s", name),
+                     &d, "Use a class with migratable: \"true\", and move the volume to a claim of it.",
+                     "Storage class %s lacks the parameter that lets two nodes attach a volume at once.", name);
+}
+
+void kvmig__kube_check_storage(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
+        struct kvmig__kube_drive drive;
+
+        kvmig__kube_drive(c, i, &drive);
+        if (drive.moves_to || !drive.pvc)
+            continue;
+        check_local(c, &drive);
+        check_class(c, &drive);
+    }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * KubeVirt's own verdict on the VM (conditions LiveMigratable, StorageLiveMigratable) against what the checks found. Its admission
+ * refuses what the condition denies, whatever the VM looks like; and the condition names one reason only, and is not renewed while
+ * a migration runs. Runs after the other checks of the VM. Pure; any thread.
+ */
+#include "plan/kube_checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_CODES 3
+
+/* What the checks call a reason. */
+static const struct reason {
+    const char *token;
+    const char *codes[MAX_CODES];
+} reasons[] = {
+    { "DisksNotLiveMigratable", { "PVC_NOT_SHARED", "HOST_DISK_NOT_SHARED" } },
+    { "InterfaceNotLiveMigratable", { "POD_BRIDGE_BINDING", "NETWORK_BINDING_NOT_MIGRATABLE" } },
+    { "HostDeviceNotLiveMigratable", { "HOSTDEV_NOT_MIGRATABLE" } },
+    { "SEVNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },
+    { "TDXNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },
+    { "SecureExecutionNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },
+    { "NoTSCFrequencyNotLiveMigratable", { "CPU_NON_MIGRATABLE_FLAG" } },
+    { "HypervPassthroughNotLiveMigratable", { "HYPERV_PASSTHROUGH_NOT_MIGRATABLE" } },
+    { "PersistentReservationNotLiveMigratable", { "PERSISTENT_RESERVATION", "VOLUME_NOT_MOVABLE" } },
+};
+
+static bool is_explained(const struct kvmig__kube_check *c, const struct reason *reason)
+{
+    for (size_t i = 0; i < MAX_CODES && reason->codes[i]; i++) {
+        if (kvmig__findings_has(c->out, reason->codes[i]))
+            return true;
+    }
+    return false;
+}
+
+static const struct reason *find_reason(const char *token)
+{
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
+        if (kvmig__str_eq(reasons[i].token, token))
+            return &reasons[i];
+    }
+    return NULL;
+}
+
+static void note_denied(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "condition", condition->type);
+    kvmig__detail_str(&d, "reason", condition->reason);
+    kvmig__detail_str(&d, "message", condition->message);
+    kvmig__kube_note(c, "NOT_LIVE_MIGRATABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_vm(c), &d,
+                     "KubeVirt refuses the migration as long as it says so.",
+                     "KubeVirt says that the VM is not %s: %s.",
+                     kvmig__str_eq(condition->type, "LiveMigratable") ? "live-migratable" : "movable with its storage",
+                     condition->reason ? condition->reason : "no reason is given");
+}
+
+/* The claim that the message speaks of ("... PVC NAME is not shared ..."); owned. */
+static char *claim_of_message(const char *message)
+{
+    const char *name = message ? strstr(message, "PVC ") : NULL;
+
+    if (!name || !strstr(name, "not shared"))
+        return NULL;
+    name += strlen("PVC ");
+    return kvmig__strndup(name, strcspn(name, " ,;:"));
+}
+
+/* Whether the request takes the claim along, so that it need not be shared. */
+static bool is_moved(const struct kvmig__kube_check *c, const char *claim)
+{
+    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
+        struct kvmig__kube_drive drive;
+
+        kvmig__kube_drive(c, i, &drive);
+        if (drive.moves_to && kvmig__str_eq(drive.claim, claim))
+            return true;
+    }
+    return false;
+}
+
+/* The claims themselves were not to be seen, but KubeVirt has seen them. */
+static void explain_disks(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
+{
+    char *claim = claim_of_message(condition->message);
+    struct kvmig__detail d = { 0 };
+
+    if (claim && is_moved(c, claim)) {
+        free(claim);
+        return;
+    }
+    if (!claim) {
+        if (!c->request->volume_changes.n)
+            note_denied(c, condition);
+        return;
+    }
+    kvmig__detail_str(&d, "claim", claim);
+    kvmig__detail_str(&d, "reason", condition->reason);
+    kvmig__kube_note(c, "PVC_NOT_SHARED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_claim(c, claim), &d,
+                     "Move the volume to another claim along with the VM (volume migration), or use a ReadWriteMany "
+                     "claim.",
+                     "KubeVirt says that claim %s is not shared.", claim);
+    free(claim);
+}
+
+static void explain(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
+{
+    const struct reason *reason = find_reason(condition->reason);
+
+    if (reason && is_explained(c, reason))
+        return;
+    if (kvmig__str_eq(condition->reason, "DisksNotLiveMigratable"))
+        explain_disks(c, condition);
+    else
+        note_denied(c, condition);
+}
+
+/* StorageLiveMigratable lists all reasons in its message. */
+static void explain_storage(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
+{
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
+        if (condition->message && strstr(condition->message, reasons[i].token) && is_explained(c, &reasons[i]))
+            return;
+    }
+    note_denied(c, condition);
+}
+
+/* The condition says yes; something that it covers says no. */
+static void note_contradiction(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
+        struct kvmig__detail d = { 0 };
+
+        if (!is_explained(c, &reasons[i]))
+            continue;
+        kvmig__detail_str(&d, "reason", reasons[i].token);
+        kvmig__kube_note(c, "LIVE_MIGRATABLE_OUTDATED", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d, NULL,
+                         "KubeVirt's condition LiveMigratable still says True; its admission would let this pass.");
+        return;
+    }
+}
+
+void kvmig__kube_check_condition(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_condition *live = kvmig__kube_condition(&c->vmi->conditions, "LiveMigratable");
+    const struct kvmig__kube_condition *storage = kvmig__kube_condition(&c->vmi->conditions, "StorageLiveMigratable");
+
+    if (c->request->volume_changes.n && storage) {
+        if (kvmig__str_eq(storage->status, "False"))
+            explain_storage(c, storage);
+    } else if (live && kvmig__str_eq(live->status, "False")) {
+        explain(c, live);
+    } else if (live && kvmig__str_eq(live->status, "True") && !c->request->volume_changes.n) {
+        note_contradiction(c);
+    }
+}

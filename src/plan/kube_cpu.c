@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The guest's CPU against the labels of a target node, by mode: what KubeVirt's scheduler rules ask for, and where they ask for too
+ * little, what the guest really has. LiveMigratable looks at none of this. Names are compared as text, as the scheduler does. Pure;
+ * any thread.
+ *
+ * A host-model VM that has migrated before keeps the requirements of its first host: they stand in the selector of its launcher.
+ */
+#include "plan/kube_checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OBSOLETE "node-labeller.kubevirt.io/obsolete-host-model"
+
+/* What one target lacks. */
+struct lacks {
+    struct kvmig__strlist features, models, stale;
+};
+
+static void lacks_clear(struct lacks *lacks)
+{
+    kvmig__strlist_clear(&lacks->features);
+    kvmig__strlist_clear(&lacks->models);
+    kvmig__strlist_clear(&lacks->stale);
+}
+
+/* Asks the target for the label prefix + name; notes the name, or the key if nobody has the label any more. */
+static void ask(const struct kvmig__kube_check *c, const char *prefix, const char *name, const char *value,
+                struct kvmig__strlist *missing, struct kvmig__strlist *stale)
+{
+    char *key = kvmig__asprintf("%s%s", prefix, name);
+    bool is_stale;
+
+    if (kvmig__kube_lacks(c, key, value, &is_stale))
+        kvmig__strlist_add_new(is_stale ? stale : missing, is_stale ? key : name);
+    free(key);
+}
+
+static bool is_required(const struct kvmig__kube_feature *feature)
+{
+    return !feature->policy || !*feature->policy || !strcmp(feature->policy, "require");
+}
+
+/* ---- host-model ---- */
+
+static bool names_feature(const struct kvmig__kube_vmi *vmi, const char *name)
+{
+    for (size_t i = 0; i < vmi->domain.cpu_features.n; i++) {
+        if (kvmig__str_eq(vmi->domain.cpu_features.v[i].name, name) && is_required(&vmi->domain.cpu_features.v[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The launcher asks for what the VM's first host had. Features that the VM itself names do not prove that: they stand in the
+ * selector of its first launcher, too, and make KubeVirt believe that it has migrated. */
+static bool tells_origin(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__pairs *selector = c->pod ? &c->pod->placement.node_selector : NULL;
+
+    for (size_t i = 0; selector && i < selector->n; i++) {
+        const char *feature = kvmig__after_prefix(selector->v[i].key, KVMIG__LABEL_FEATURE);
+
+        if (kvmig__str_starts(selector->v[i].key, KVMIG__LABEL_MODEL_MIGRATION) ||
+            (feature && !names_feature(c->vmi, feature)))
+            return true;
+    }
+    return false;
+}
+
+static void ask_as_launcher(const struct kvmig__kube_check *c, struct lacks *lacks)
+{
+    const struct kvmig__pairs *selector = &c->pod->placement.node_selector;
+
+    for (size_t i = 0; i < selector->n; i++) {
+        const struct kvmig__pair *pair = &selector->v[i];
+        const char *model = kvmig__after_prefix(pair->key, KVMIG__LABEL_MODEL_MIGRATION);
+        const char *feature = kvmig__after_prefix(pair->key, KVMIG__LABEL_FEATURE);
+
+        if (model)
+            ask(c, KVMIG__LABEL_MODEL_MIGRATION, model, pair->value, &lacks->models, &lacks->stale);
+        if (feature)
+            ask(c, KVMIG__LABEL_FEATURE, feature, pair->value, &lacks->features, &lacks->stale);
+    }
+}
+
+static void ask_as_source_host(const struct kvmig__kube_check *c, struct lacks *lacks)
+{
+    bool models_told = kvmig__kube_has_label(c->source, KVMIG__LABEL_MODEL_MIGRATION) ||
+                       kvmig__kube_has_label(c->target, KVMIG__LABEL_MODEL_MIGRATION);
+
+    for (size_t i = 0; c->source && i < c->source->meta.labels.n; i++) {
+        const struct kvmig__pair *label = &c->source->meta.labels.v[i];
+        const char *model = kvmig__after_prefix(label->key, KVMIG__LABEL_HOST_MODEL);
+        const char *feature = kvmig__after_prefix(label->key, KVMIG__LABEL_HOST_FEATURE);
+
+        if (model && models_told)
+            ask(c, KVMIG__LABEL_MODEL_MIGRATION, model, label->value, &lacks->models, &lacks->stale);
+        if (feature)
+            ask(c, KVMIG__LABEL_FEATURE, feature, label->value, &lacks->features, &lacks->stale);
+    }
+}
+
+/* The VM has moved, so that its host is not where its CPU comes from, and nothing tells what it is. */
+static bool origin_unknown(const struct kvmig__kube_check *c)
+{
+    if (c->pod)
+        return kvmig__pairs_get(&c->pod->meta.labels, "kubevirt.io/migrationJobUID");
+    return c->vmi->migration.completed && !c->vmi->migration.failed &&
+           kvmig__str_eq(c->vmi->migration.target_node, c->vmi->node);
+}
+
+static void check_host_model(const struct kvmig__kube_check *c, struct lacks *lacks)
+{
+    struct lacks host = { 0 };
+    struct kvmig__detail d = { 0 };
+
+    if (tells_origin(c)) {
+        ask_as_launcher(c, lacks);
+        return;
+    }
+    if (!origin_unknown(c)) {
+        ask_as_source_host(c, lacks);
+        return;
+    }
+    ask_as_source_host(c, &host);
+    if (host.features.n || host.models.n) {
+        kvmig__detail_list(&d, "features", &host.features);
+        kvmig__detail_list(&d, "models", &host.models);
+        kvmig__kube_note(c, "CPU_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
+                         "The selector of its launcher pod could tell; if in doubt, go back to where it came from.",
+                         "Node %s lacks what the VM's present node has; whether the guest has it, coming from another "
+                         "node, is not known.",
+                         c->target_name);
+    }
+    lacks_clear(&host);
+}
+
+static void check_obsolete(const struct kvmig__kube_check *c)
+{
+    struct kvmig__detail d = { 0 };
+    const char *model = NULL;
+
+    if (!kvmig__pairs_get(&c->target->meta.labels, OBSOLETE))
+        return;
+    for (size_t i = 0; i < c->target->meta.labels.n && !model; i++)
+        model = kvmig__after_prefix(c->target->meta.labels.v[i].key, KVMIG__LABEL_HOST_MODEL);
+    kvmig__detail_str(&d, "model", model);
+    kvmig__detail_str(&d, "label", OBSOLETE);
+    kvmig__kube_note(c, "CPU_MODEL_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Choose another node, or change the list of obsolete models of the KubeVirt object.",
+                     "The host model of %s counts as obsolete: host-model VMs are not scheduled there.",
+                     c->target_name);
+}
+
+/* ---- findings of a target ---- */
+
+static void note_lacks(const struct kvmig__kube_check *c, struct lacks *lacks)
+{
+    struct kvmig__detail d = { 0 };
+    char *names;
+
+    for (size_t i = 0; i < lacks->models.n; i++) {
+        kvmig__detail_str(&d, "model", lacks->models.v[i]);
+        kvmig__kube_note(c, "CPU_MODEL_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Choose a node that lists the model, or restart the VM with one that all nodes have.",
+                         "Node %s does not offer the CPU model %s.", c->target_name, lacks->models.v[i]);
+    }
+    if (lacks->features.n) {
+        names = kvmig__strlist_join(&lacks->features, ", ");
+        kvmig__detail_list(&d, "features", &lacks->features);
+        kvmig__kube_note(c, "CPU_FEATURE_MISSING", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Choose a node of the same kind, or restart the VM with a named model that all nodes have.",
+                         "Node %s lacks CPU features that the guest has: %s.", c->target_name, names);
+        free(names);
+    }
+    if (lacks->stale.n)
+        kvmig__kube_note_stale(c, &lacks->stale);
+}
+
+/* Features that the VM names itself. */
+static void ask_as_spec(const struct kvmig__kube_check *c, struct lacks *lacks)
+{
+    bool features_told = kvmig__kube_has_label(c->source, KVMIG__LABEL_FEATURE) ||
+                         kvmig__kube_has_label(c->target, KVMIG__LABEL_FEATURE);
+
+    for (size_t i = 0; features_told && i < c->vmi->domain.cpu_features.n; i++) {
+        const struct kvmig__kube_feature *feature = &c->vmi->domain.cpu_features.v[i];
+
+        if (feature->name && is_required(feature))
+            ask(c, KVMIG__LABEL_FEATURE, feature->name, "true", &lacks->features, &lacks->stale);
+    }
+}
+
+static void check_forbidden_features(const struct kvmig__kube_check *c)
+{
+    struct kvmig__strlist present = { 0 };
+    struct kvmig__detail d = { 0 };
+    char *names;
+
+    for (size_t i = 0; i < c->vmi->domain.cpu_features.n; i++) {
+        const struct kvmig__kube_feature *feature = &c->vmi->domain.cpu_features.v[i];
+        char *key;
+
+        if (!feature->name || !kvmig__str_eq(feature->policy, "forbid"))
+            continue;
+        key = kvmig__asprintf("%s%s", KVMIG__LABEL_FEATURE, feature->name);
+        if (kvmig__pairs_get(&c->target->meta.labels, key))
+            kvmig__strlist_add_new(&present, feature->name);
+        free(key);
+    }
+    if (present.n) {
+        names = kvmig__strlist_join(&present, ", ");
+        kvmig__detail_list(&d, "features", &present);
+        kvmig__kube_note(c, "CPU_FEATURE_FORBIDDEN", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Choose a node without them.", "Node %s has CPU features that the VM forbids: %s.",
+                         c->target_name, names);
+        free(names);
+    }
+    kvmig__strlist_clear(&present);
+}
+
+/* ---- host-passthrough: the scheduler asks for the vendor only ---- */
+
+static void check_passthrough(const struct kvmig__kube_check *c)
+{
+    struct kvmig__strlist missing = { 0 };
+    struct kvmig__detail d = { 0 };
+    char *names;
+
+    if (!c->source || !kvmig__kube_has_label(c->target, KVMIG__LABEL_FEATURE))
+        return;
+    for (size_t i = 0; i < c->source->meta.labels.n; i++) {
+        const char *key = c->source->meta.labels.v[i].key, *feature = kvmig__after_prefix(key, KVMIG__LABEL_FEATURE);
+
+        if (feature && !kvmig__pairs_get(&c->target->meta.labels, key))
+            kvmig__strlist_add(&missing, feature);
+    }
+    if (missing.n) {
+        names = kvmig__strlist_join(&missing, ", ");
+        kvmig__detail_list(&d, "features", &missing);
+        kvmig__kube_note(c, "CPU_PASSTHROUGH_MISMATCH", KVMIG_SEVERITY_WARN, kvmig__kube_object_target(c), &d,
+                         "Choose a node of the same kind; the guest goes on believing that it has them.",
+                         "The guest sees the source's own CPU; node %s lacks %s, and nothing will object.",
+                         c->target_name, names);
+        free(names);
+    }
+    kvmig__strlist_clear(&missing);
+}
+
+/* ---- vendor ---- */
+
+static void vendors_of(const struct kvmig__kube_node *node, struct kvmig__strlist *out)
+{
+    for (size_t i = 0; node && i < node->meta.labels.n; i++) {
+        const char *vendor = kvmig__after_prefix(node->meta.labels.v[i].key, KVMIG__LABEL_VENDOR);
+
+        if (vendor)
+            kvmig__strlist_add(out, vendor);
+    }
+}
+
+static bool share_one(const struct kvmig__strlist *a, const struct kvmig__strlist *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (kvmig__strlist_has(b, a->v[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool check_vendor(const struct kvmig__kube_check *c)
+{
+    struct kvmig__strlist source = { 0 }, target = { 0 };
+    struct kvmig__detail d = { 0 };
+    bool differ;
+
+    vendors_of(c->source, &source);
+    vendors_of(c->target, &target);
+    differ = source.n && target.n && !share_one(&source, &target);
+    if (differ) {
+        kvmig__detail_list(&d, "source", &source);
+        kvmig__detail_list(&d, "target", &target);
+        kvmig__kube_note(c, "CPU_VENDOR_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Choose a node with a CPU of the same vendor.",
+                         "The guest runs on a CPU of %s; node %s has one of %s.", source.v[0], c->target_name,
+                         target.v[0]);
+    }
+    kvmig__strlist_clear(&source);
+    kvmig__strlist_clear(&target);
+    return !differ;
+}
+
+static void check_cpu_manager(const struct kvmig__kube_check *c)
+{
+    const char *manager = kvmig__pairs_get(&c->target->meta.labels, "kubevirt.io/cpumanager");
+
+    if (!c->vmi->domain.dedicated_cpus)
+        return;
+    if (!manager)
+        manager = kvmig__pairs_get(&c->target->meta.labels, "cpumanager");
+    if (kvmig__str_eq(manager, "true"))
+        return;
+    kvmig__kube_note(c, "CPU_MANAGER_DISABLED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), NULL,
+                     "Enable the static policy of the kubelet's CPU manager there, or choose another node.",
+                     "The VM has dedicated CPUs, and node %s has no CPU manager that hands them out.", c->target_name);
+}
+
+void kvmig__kube_check_cpu(const struct kvmig__kube_check *c)
+{
+    const char *model = kvmig__kube_cpu_model(c);
+    struct lacks lacks = { 0 };
+    bool same_vendor = check_vendor(c);
+
+    if (!strcmp(model, "host-passthrough")) {
+        if (same_vendor)
+            check_passthrough(c);
+    } else if (!strcmp(model, "host-model")) {
+        check_host_model(c, &lacks);
+        check_obsolete(c);
+    } else if (kvmig__kube_has_label(c->source, KVMIG__LABEL_MODEL) ||
+               kvmig__kube_has_label(c->target, KVMIG__LABEL_MODEL)) {
+        ask(c, KVMIG__LABEL_MODEL, model, "true", &lacks.models, &lacks.stale);
+    }
+    if (c->vmi->domain.cpu_model && *c->vmi->domain.cpu_model) { /* without a model KubeVirt ignores the features */
+        ask_as_spec(c, &lacks);
+        check_forbidden_features(c);
+    }
+    note_lacks(c, &lacks);
+    check_cpu_manager(c);
+    lacks_clear(&lacks);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The target node as such: ready, schedulable, alive, not tainted against the VM, another machine than the source. Pure; any thread.
+ */
+#include "plan/kube_checks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LABEL_SCHEDULABLE "kubevirt.io/schedulable"
+#define HEARTBEAT "kubevirt.io/heartbeat"
+#define HEARTBEAT_LIMIT_MIN                                                                                            \
+    5 /* virt-controller gives a node up after that; virt-handler writes every 1 to 2.2 minutes */
+
+/* ---- labels that the target lacks ---- */
+
+bool kvmig__kube_lacks(const struct kvmig__kube_check *c, const char *key, const char *value, bool *out_stale)
+{
+    const struct kvmig__pairs *selector = c->pod ? &c->pod->placement.node_selector : NULL;
+
+    *out_stale = false;
+    if (kvmig__str_eq(kvmig__pairs_get(&c->target->meta.labels, key), value ? value : ""))
+        return false;
+    if (selector && c->source)
+        *out_stale = kvmig__pairs_get(selector, key) &&
+                     !kvmig__str_eq(kvmig__pairs_get(&c->source->meta.labels, key), kvmig__pairs_get(selector, key));
+    return true;
+}
+
+void kvmig__kube_note_stale(const struct kvmig__kube_check *c, const struct kvmig__strlist *keys)
+{
+    struct kvmig__detail d = { 0 };
+    char *names = kvmig__strlist_join(keys, ", ");
+
+    kvmig__detail_list(&d, "keys", keys);
+    kvmig__kube_note(c, "STALE_NODE_SELECTOR", KVMIG_SEVERITY_BLOCKER,
+                     kvmig__asprintf("pod/%s/%s", c->pod->meta.ns ? c->pod->meta.ns : "default", c->pod->meta.name), &d,
+                     "The set of labels has changed, not the hardware: restart the VM, or give a node the label back.",
+                     "The launcher asks for labels that not even its own node %s has any more: %s.",
+                     c->source->meta.name, names);
+    free(names);
+}
+
+/* ---- ready, schedulable, alive ---- */
+
+static void not_schedulable(const struct kvmig__kube_check *c, const char *reason, const char *hint, const char *what)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "reason", reason);
+    kvmig__kube_note(c, "NODE_NOT_SCHEDULABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d, hint,
+                     "Node %s %s.", c->target_name, what);
+}
+
+static bool anybody_has_label(const struct kvmig__kube *kube, const char *key)
+{
+    KVMIG__KUBE_EACH(kube, NODE, node)
+    {
+        if (kvmig__pairs_get(&node->meta.labels, key))
+            return true;
+    }
+    return false;
+}
+
+static void check_schedulable(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_condition *ready = kvmig__kube_condition(&c->target->conditions, "Ready");
+    const char *schedulable = kvmig__pairs_get(&c->target->meta.labels, LABEL_SCHEDULABLE);
+
+    if (c->target->unschedulable)
+        not_schedulable(c, "cordoned", "Uncordon it, or choose another node.", "is cordoned");
+    if (c->target->meta.deleted_ms)
+        not_schedulable(c, "deleted", "Choose another node.", "is being removed from the cluster");
+    if (ready && !kvmig__str_eq(ready->status, "True"))
+        not_schedulable(c, "not Ready", "See the node's conditions.", "is not Ready");
+    if (!kvmig__str_eq(schedulable, "true") && anybody_has_label(c->kube, LABEL_SCHEDULABLE))
+        not_schedulable(c, LABEL_SCHEDULABLE, "See virt-handler and the device plugins on that node.",
+                        "is not offered for VMs: its label " LABEL_SCHEDULABLE " is not \"true\"");
+}
+
+static bool read_digits(const char **text, size_t n, int64_t *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < n; i++, (*text)++) {
+        if (**text < '0' || **text > '9')
+            return false;
+        *out = *out * 10 + (**text - '0');
+    }
+    return true;
+}
+
+/* Minutes since some fixed day of "2026-11-30T11:02:33Z"; -1 if it is none. */
+static int64_t minutes_of(const char *text)
+{
+    static const char separators[] = "--T:";
+    static const size_t widths[] = { 4, 2, 2, 2, 2 };
+    int64_t part[5], year, month, days;
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(widths); i++) {
+        if (!text || !read_digits(&text, widths[i], &part[i]) || (i < 4 && *text++ != separators[i]))
+            return -1;
+    }
+    if (!kvmig__str_ends(text, "Z"))
+        return -1;
+    year = part[1] > 2 ? part[0] : part[0] - 1; /* years that begin in March end with their leap day */
+    month = part[1] > 2 ? part[1] - 3 : part[1] + 9;
+    days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + part[2];
+    return (days * 24 + part[3]) * 60 + part[4];
+}
+
+/* Against the newest heart-beat of all nodes: so the question needs no clock, and old files can be judged. */
+static void check_heartbeat(const struct kvmig__kube_check *c)
+{
+    int64_t own = minutes_of(kvmig__pairs_get(&c->target->meta.annotations, HEARTBEAT)), newest = own;
+    struct kvmig__detail d = { 0 };
+
+    if (own < 0)
+        return;
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        int64_t at = minutes_of(kvmig__pairs_get(&node->meta.annotations, HEARTBEAT));
+
+        newest = at > newest ? at : newest;
+    }
+    if (newest - own <= HEARTBEAT_LIMIT_MIN)
+        return;
+    kvmig__detail_str(&d, "reason", "heartbeat");
+    kvmig__detail_str(&d, "heartbeat", kvmig__pairs_get(&c->target->meta.annotations, HEARTBEAT));
+    kvmig__detail_uint(&d, "behind_min", (uint64_t)(newest - own));
+    kvmig__kube_note(c, "NODE_NOT_SCHEDULABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "See virt-handler on that node; without it no migration is received there.",
+                     "The last heart-beat of virt-handler on %s is %" PRId64 " minutes older than that of others.",
+                     c->target_name, newest - own);
+}
+
+/* ---- taints ---- */
+
+static bool tolerates(const struct kvmig__toleration *toleration, const struct kvmig__taint *taint)
+{
+    bool exists = kvmig__str_eq(toleration->op, "Exists");
+
+    if (toleration->effect && *toleration->effect && !kvmig__str_eq(toleration->effect, taint->effect))
+        return false;
+    if (!toleration->key || !*toleration->key)
+        return exists;
+    if (!kvmig__str_eq(toleration->key, taint->key))
+        return false;
+    return exists || !strcmp(toleration->value ? toleration->value : "", taint->value ? taint->value : "");
+}
+
+static bool any_tolerates(const struct kvmig__tolerations *tolerations, const struct kvmig__taint *taint)
+{
+    for (size_t i = 0; i < tolerations->n; i++) {
+        if (tolerates(&tolerations->v[i], taint))
+            return true;
+    }
+    return false;
+}
+
+static void check_taints(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->target->taints.n; i++) {
+        const struct kvmig__taint *taint = &c->target->taints.v[i];
+        struct kvmig__detail d = { 0 };
+
+        if (!kvmig__str_eq(taint->effect, "NoSchedule") && !kvmig__str_eq(taint->effect, "NoExecute"))
+            continue;
+        if (any_tolerates(&c->vmi->placement.tolerations, taint) ||
+            (c->pod && any_tolerates(&c->pod->placement.tolerations, taint)))
+            continue;
+        kvmig__detail_str(&d, "key", taint->key);
+        kvmig__detail_str(&d, "value", taint->value);
+        kvmig__detail_str(&d, "effect", taint->effect);
+        kvmig__kube_note(c, "TAINT_NOT_TOLERATED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Remove the taint, or give the VM a toleration (it takes effect when the VM starts anew).",
+                         "Node %s has the taint %s:%s, which the VM does not tolerate.", c->target_name,
+                         taint->key ? taint->key : "?", taint->effect);
+    }
+}
+
+/* ---- identity ---- */
+
+static void check_uuid(const struct kvmig__kube_check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (!c->source || !c->source->system_uuid || !*c->source->system_uuid || !c->target->system_uuid ||
+        strcasecmp(c->source->system_uuid, c->target->system_uuid) != 0)
+        return;
+    kvmig__detail_str(&d, "uuid", c->target->system_uuid);
+    kvmig__kube_note(c, "DUPLICATE_HOST_UUID", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Give the hosts UUIDs of their own (host_uuid in libvirt's configuration, or the firmware).",
+                     "Node %s reports the same host UUID as the source: libvirt takes this for a migration to itself.",
+                     c->target_name);
+}
+
+void kvmig__kube_check_node(const struct kvmig__kube_check *c)
+{
+    check_schedulable(c);
+    check_heartbeat(c);
+    check_taints(c);
+    check_uuid(c);
+}

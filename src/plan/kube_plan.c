@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The planner for KubeVirt: finds the VMI, judges it, the request and every node but its own, chooses the target and gives the
+ * verdict. The checks themselves are in the other kube_*.c. Pure: same view and request, same plan; nothing is changed. Any thread;
+ * the plan belongs to the caller (kvmig_plan_unref()).
+ *
+ * Nodes may be unknown (no right to read them, or not in the files given): then the VM alone is judged, the target that the caller
+ * names is taken as it is, and there are no candidates.
+ */
+#include "plan/checks.h"
+#include "plan/kube_checks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHERE "planning a migration"
+#define MAX_RISKS 255
+
+/* One planning, from start to end. */
+struct planning {
+    const struct kvmig__kube *kube;
+    const struct kvmig__request *request;
+    struct kvmig__kube_check check; /* of the VM alone */
+    struct kvmig__kube_config config;
+    const struct kvmig__kube_node *asked; /* target; NULL if none is asked for, or nodes are not known */
+    struct kvmig_findings common; /* about the VM, the request and the cluster */
+    struct kvmig_plan *plan;
+};
+
+/* ---- finding the VM and the nodes ---- */
+
+static int32_t fail_not_found(const struct kvmig__kube *kube, const char *vm)
+{
+    const char *slash = strchr(vm, '/');
+    bool stopped = false;
+
+    KVMIG__KUBE_EACH(kube, VM, object)
+    {
+        stopped = stopped || kvmig__str_eq(object->meta.name, slash ? slash + 1 : vm);
+    }
+    return kvmig__fail(kvmig__error_new(KVMIG_ENOVM, WHERE, stopped ? "there is a VirtualMachine of that name" : NULL,
+                                        stopped ? "Start it: only a running VM can be live-migrated."
+                                                : "Name it as NAMESPACE/NAME, or by its UID.",
+                                        "No running VM %s is in the view.", vm));
+}
+
+static int32_t fail_ambiguous(const struct kvmig__kube *kube, const char *vm)
+{
+    struct kvmig__strlist names = { 0 };
+    char *evidence;
+    int32_t rc;
+
+    KVMIG__KUBE_EACH(kube, VMI, vmi)
+    {
+        if (kvmig__str_eq(vmi->meta.name, vm))
+            kvmig__strlist_add(&names, vmi->meta.ns);
+    }
+    evidence = kvmig__strlist_join(&names, ", ");
+    rc = kvmig__fail(kvmig__error_new(KVMIG_EAMBIGUOUS, WHERE, evidence, "Name it as NAMESPACE/NAME.",
+                                      "Several namespaces have a VM %s.", vm));
+    free(evidence);
+    kvmig__strlist_clear(&names);
+    return rc;
+}
+
+static int32_t find_vmi(const struct kvmig__kube *kube, const char *vm, const struct kvmig__kube_vmi **out)
+{
+    bool ambiguous;
+
+    *out = kvmig__kube_vmi(kube, vm, &ambiguous);
+    if (*out)
+        return 0;
+    return ambiguous ? fail_ambiguous(kube, vm) : fail_not_found(kube, vm);
+}
+
+static int32_t check_source(const struct kvmig__request *request, const struct kvmig__kube_vmi *vmi)
+{
+    if (!request->source || !vmi->node || !strcmp(request->source, vmi->node))
+        return 0;
+    return kvmig__fail(kvmig__error_new(KVMIG_ENOVM, WHERE, NULL, "Leave source unset to have the VM found.",
+                                        "Node %s does not run VM %s; it runs on %s.", request->source, vmi->meta.name,
+                                        vmi->node));
+}
+
+static int32_t find_target(struct planning *p)
+{
+    if (!p->request->target || !kvmig__kube_is_known(p->kube, KVMIG__KUBE_NODE))
+        return 0;
+    p->asked = KVMIG__KUBE_FIND(p->kube, NODE, NULL, p->request->target);
+    if (p->asked)
+        return 0;
+    return kvmig__fail(kvmig__error_new(KVMIG_ENOHOST, WHERE ", option target", NULL,
+                                        "Use a node's name as kvmig_cluster_to_json() lists them.",
+                                        "No node of the view is called %s.", p->request->target));
+}
+
+/* Everything that the checks may ask for again and again. */
+static int32_t locate(struct planning *p)
+{
+    struct kvmig__kube_check *c = &p->check;
+    const struct kvmig__kube_vmim *vmim;
+    int32_t rc = find_vmi(p->kube, p->request->vm, &c->vmi);
+
+    if (rc == 0)
+        rc = check_source(p->request, c->vmi);
+    if (rc == 0)
+        rc = find_target(p);
+    if (rc < 0)
+        return rc;
+    vmim = kvmig__kube_vmim_of(p->kube, c->vmi);
+    c->kube = p->kube;
+    c->request = p->request;
+    c->vm = KVMIG__KUBE_FIND(p->kube, VM, c->vmi->meta.ns, c->vmi->meta.name);
+    c->kubevirt = kvmig__kube_kubevirt(p->kube);
+    c->vmim = vmim && !kvmig__vmim_is_final(vmim) ? vmim : NULL;
+    c->pod = kvmig__kube_source_pod(p->kube, c->vmi);
+    c->source = KVMIG__KUBE_FIND(p->kube, NODE, NULL, c->vmi->node);
+    c->config = &p->config;
+    c->out = &p->common;
+    kvmig__kube_config_for(p->kube, c->vmi, &p->config, &c->policy);
+    return 0;
+}
+
+/* ---- the VM alone ---- */
+
+static bool target_is_source(const struct planning *p)
+{
+    return p->request->target && kvmig__str_eq(p->request->target, p->check.vmi->node);
+}
+
+static void judge_common(struct planning *p)
+{
+    const struct kvmig__kube_check *c = &p->check;
+
+    kvmig__kube_check_state(c);
+    kvmig__kube_check_flight(c);
+    kvmig__kube_check_domain(c);
+    kvmig__kube_check_volumes(c);
+    kvmig__kube_check_storage(c);
+    kvmig__kube_check_move(c);
+    kvmig__kube_check_condition(c);
+    kvmig__kube_check_pins(c);
+    kvmig__kube_check_quota(c);
+    kvmig__kube_check_options(c);
+    kvmig__kube_check_waits(c);
+    kvmig__kube_check_forbidden(c);
+    if (target_is_source(p))
+        kvmig__kube_note(c, "TARGET_IS_SOURCE", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->vmi->node), NULL,
+                         "Choose another node, or leave target unset.", "The VM is already on %s.", c->vmi->node);
+}
+
+/* ---- one target ---- */
+
+static uint64_t count_risks(const struct kvmig_findings *findings)
+{
+    uint64_t risks = 0;
+
+    for (size_t i = 0; i < findings->n; i++)
+        risks += findings->v[i].severity == KVMIG_SEVERITY_WARN;
+    return risks < MAX_RISKS ? risks : MAX_RISKS;
+}
+
+/* Fewer risks first, then more memory left, in GiB. */
+static int64_t score_of(const struct planning *p, const struct kvmig__candidate *candidate,
+                        const struct kvmig__kube_node *node)
+{
+    uint64_t left = kvmig__kube_left(p->kube, node, "memory");
+    uint64_t gib = left == KVMIG__UNKNOWN ? 0 : left / 1000 >> 30;
+
+    return (int64_t)((MAX_RISKS - count_risks(&candidate->findings)) << 40 | (gib < INT32_MAX ? gib : INT32_MAX));
+}
+
+static void judge(const struct planning *p, const struct kvmig__kube_node *node, struct kvmig__candidate *out)
+{
+    struct kvmig__kube_check c = p->check;
+
+    c.target = node;
+    c.target_name = node->meta.name;
+    c.out = &out->findings;
+    out->host = kvmig__strdup(node->meta.name);
+    kvmig__kube_check_node(&c);
+    kvmig__kube_check_selectors(&c);
+    kvmig__kube_check_neighbours(&c);
+    kvmig__kube_check_cpu(&c);
+    kvmig__kube_check_clock(&c);
+    kvmig__kube_check_room(&c);
+    kvmig__kube_check_reach(&c);
+    kvmig__kube_plan_volumes(&c, &out->disks.v, &out->disks.n);
+    kvmig__findings_sort(&out->findings);
+    out->verdict = kvmig__verdict_of(&p->common, &out->findings);
+    out->score = score_of(p, out, node);
+}
+
+static void judge_candidates(struct planning *p)
+{
+    KVMIG__KUBE_EACH(p->kube, NODE, node)
+    {
+        if (!kvmig__str_eq(node->meta.name, p->check.vmi->node))
+            judge(p, node, KVMIG__PUSH(&p->plan->candidates));
+    }
+    kvmig__candidates_sort(p->plan);
+}
+
+/* Without Node objects: what other objects say of the target that was named, or of any target. */
+static void judge_unseen(struct planning *p)
+{
+    struct kvmig__kube_check c = p->check;
+
+    if (kvmig__kube_is_known(p->kube, KVMIG__KUBE_NODE) || target_is_source(p))
+        return;
+    c.target_name = p->request->target;
+    kvmig__kube_check_reach(&c);
+}
+
+/* ---- the choice ---- */
+
+static const struct kvmig__candidate *chosen(const struct planning *p)
+{
+    for (size_t i = 0; i < p->plan->candidates.n; i++) {
+        const struct kvmig__candidate *candidate = &p->plan->candidates.v[i];
+
+        if (p->asked ? kvmig__str_eq(candidate->host, p->asked->meta.name)
+                     : candidate->verdict != KVMIG_VERDICT_BLOCKED)
+            return candidate;
+    }
+    return NULL;
+}
+
+static void note_no_target(struct planning *p)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (kvmig__findings_worst(&p->common) == KVMIG_SEVERITY_BLOCKER || !kvmig__kube_is_known(p->kube, KVMIG__KUBE_NODE))
+        return;
+    kvmig__plan_detail_blockers(&d, p->plan);
+    kvmig__kube_note(&p->check, "NO_FEASIBLE_TARGET", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
+                     p->plan->candidates.n ? "See the findings of each candidate." : "Add other nodes to the cluster.",
+                     p->plan->candidates.n ? "No other node can take VM %s." : "There is no other node for VM %s.",
+                     p->check.vmi->meta.name);
+}
+
+static void take_disks(struct planning *p, const struct kvmig__candidate *from)
+{
+    struct kvmig_plan *plan = p->plan;
+
+    for (size_t i = 0; from && i < from->disks.n; i++)
+        kvmig__disk_plan_copy(KVMIG__PUSH(&plan->disks), &from->disks.v[i]);
+    if (!from)
+        kvmig__kube_plan_volumes(&p->check, &plan->disks.v, &plan->disks.n);
+    kvmig__kube_check_copies(&p->check, plan->disks.v, plan->disks.n);
+}
+
+static void conclude(struct planning *p)
+{
+    const struct kvmig__candidate *candidate = chosen(p);
+    const struct kvmig_findings none = { 0 };
+    struct kvmig_plan *plan = p->plan;
+
+    if (!candidate && !p->request->target)
+        note_no_target(p);
+    take_disks(p, candidate);
+    plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
+    if (candidate || p->request->target)
+        plan->target = kvmig__strdup(candidate ? candidate->host : p->request->target);
+    kvmig__findings_append(&plan->findings, &p->common);
+    if (candidate)
+        kvmig__findings_append(&plan->findings, &candidate->findings);
+    else if (kvmig__findings_has(&p->common, "NO_FEASIBLE_TARGET"))
+        kvmig__plan_append_blockers(plan);
+    kvmig__findings_sort(&plan->findings);
+}
+
+/* ---- the plan ---- */
+
+static struct kvmig_plan *plan_of(const struct kvmig__kube_vmi *vmi)
+{
+    struct kvmig_plan *plan = kvmig__calloc(1, sizeof(*plan));
+    const struct kvmig__kube_condition *paused = kvmig__kube_condition(&vmi->conditions, "Paused");
+
+    plan->refs = 1;
+    plan->kube = true;
+    plan->vm = kvmig__asprintf("%s/%s", vmi->meta.ns ? vmi->meta.ns : "default", vmi->meta.name);
+    plan->uuid = kvmig__strdup(vmi->meta.uid);
+    plan->source = kvmig__strdup(vmi->node);
+    plan->persistent = true; /* the objects stay, wherever the guest runs */
+    plan->was_paused = paused && kvmig__str_eq(paused->status, "True") && kvmig__str_eq(paused->reason, "PausedByUser");
+    return plan;
+}
+
+int32_t kvmig__plan_kube_make(const struct kvmig__view *view, const struct kvmig__request *request,
+                              struct kvmig_plan **out_plan)
+{
+    struct planning p = { .kube = view->kube, .request = request };
+    int32_t rc = locate(&p);
+
+    *out_plan = NULL;
+    if (rc < 0)
+        return rc;
+    p.plan = plan_of(p.check.vmi);
+    kvmig__request_copy(&p.plan->request, request);
+    judge_common(&p);
+    judge_candidates(&p);
+    judge_unseen(&p);
+    conclude(&p);
+    kvmig__findings_clear(&p.common);
+    kvmig__kube_config_clear(&p.config);
+    *out_plan = p.plan;
+    return 0;
+}
+
+/* ---- following what somebody else started ---- */
+
+static int32_t fail_no_migration(const char *vm, const char *vmim)
+{
+    if (vmim && *vmim)
+        return kvmig__fail(
+            kvmig__error_new(ENOENT, WHERE, NULL, "KubeVirt keeps the newest five of a VM; older ones are gone.",
+                             "There is no migration %s%s%s.", vmim, vm && *vm ? " of VM " : "", vm && *vm ? vm : ""));
+    return kvmig__fail(kvmig__error_new(ENOENT, WHERE, NULL, "Name the migration, if it is over already.",
+                                        "No migration of VM %s is under way.", vm));
+}
+
+/* By name, in the VM's namespace unless the name has one; without a VM, in any. */
+static const struct kvmig__kube_vmim *find_vmim(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
+                                                const char *name, size_t *out_n)
+{
+    const char *slash = strchr(name, '/');
+    const struct kvmig__kube_vmim *found = NULL;
+
+    *out_n = 0;
+    KVMIG__KUBE_EACH(kube, VMIM, vmim)
+    {
+        const char *ns = vmim->meta.ns ? vmim->meta.ns : "";
+
+        if (!kvmig__str_eq(vmim->meta.name, slash ? slash + 1 : name) ||
+            (slash && (strlen(ns) != (size_t)(slash - name) || strncmp(ns, name, strlen(ns)) != 0)) ||
+            (vmi && (!kvmig__str_eq(vmim->meta.ns, vmi->meta.ns) || !kvmig__str_eq(vmim->vmi, vmi->meta.name))))
+            continue;
+        found = vmim;
+        (*out_n)++;
+    }
+    return *out_n == 1 ? found : NULL;
+}
+
+static int32_t locate_migration(const struct kvmig__kube *kube, const char *vm, const char *vmim,
+                                const struct kvmig__kube_vmi **out_vmi, const struct kvmig__kube_vmim **out_vmim)
+{
+    bool named = vmim && *vmim, has_vm = vm && *vm;
+    size_t n = 0;
+    int32_t rc = has_vm ? find_vmi(kube, vm, out_vmi) : 0;
+
+    if (rc < 0)
+        return rc;
+    if (named)
+        *out_vmim = find_vmim(kube, *out_vmi, vmim, &n);
+    else if (*out_vmi)
+        *out_vmim = kvmig__kube_vmim_of(kube, *out_vmi);
+    if (n > 1)
+        return kvmig__fail(kvmig__error_new(KVMIG_EAMBIGUOUS, WHERE, NULL, "Name it as NAMESPACE/NAME.",
+                                            "Several namespaces have a migration %s.", vmim));
+    if (!*out_vmim || (!named && kvmig__vmim_is_final(*out_vmim)))
+        return fail_no_migration(vm, vmim);
+    if (!*out_vmi)
+        *out_vmi = KVMIG__KUBE_FIND(kube, VMI, (*out_vmim)->meta.ns, (*out_vmim)->vmi);
+    return *out_vmi ? 0 : fail_not_found(kube, (*out_vmim)->vmi ? (*out_vmim)->vmi : "(unnamed)");
+}
+
+/* Of the VMI's state only what is about this migration; the VMIM's own is complete at its end. */
+static const struct kvmig__kube_migration_state *state_of(const struct kvmig__kube_vmi *vmi,
+                                                          const struct kvmig__kube_vmim *vmim)
+{
+    if (vmim->meta.uid && kvmig__str_eq(vmi->migration.uid, vmim->meta.uid))
+        return &vmi->migration;
+    return &vmim->state;
+}
+
+int32_t kvmig__plan_kube_attach(const struct kvmig__view *view, const char *vm, const char *vmim,
+                                struct kvmig_plan **out_plan)
+{
+    const struct kvmig__kube_vmim *migration = NULL;
+    const struct kvmig__kube_migration_state *state;
+    const struct kvmig__kube_vmi *vmi = NULL;
+    const struct kvmig__kube_pod *pod;
+    struct kvmig_plan *plan;
+    int32_t rc;
+
+    *out_plan = NULL;
+    rc = locate_migration(view->kube, vm, vmim, &vmi, &migration);
+    if (rc < 0)
+        return rc;
+    plan = plan_of(vmi);
+    plan->attached = true;
+    plan->verdict = KVMIG_VERDICT_MIGRATABLE;
+    plan->request.vm = kvmig__strdup(plan->vm);
+    state = state_of(vmi, migration);
+    pod = kvmig__kube_target_pod(view->kube, migration);
+    if (state->source_node)
+        kvmig__str_set(&plan->source, state->source_node);
+    kvmig__str_set(&plan->target, state->target_node ? state->target_node : pod ? pod->node : NULL);
+    *out_plan = plan;
+    return 0;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Room for a second launcher on the target: CPU, memory, huge pages, devices. What the launcher needs is what the present one asks
+ * for, or at least what follows from the VM; what is left is at most what the node offers less the pods that are seen there. So a
+ * finding is proof, and silence is none. Pure; any thread.
+ */
+#include "plan/kube_checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAD_RESOURCE "k8s.v1.cni.cncf.io/resourceName"
+
+/* ---- what a pod asks for ---- */
+
+static uint64_t add(uint64_t a, uint64_t b)
+{
+    return a > KVMIG__UNKNOWN - 1 - b ? KVMIG__UNKNOWN - 1 : a + b;
+}
+
+static uint64_t asked_by(const struct kvmig__kube_container *container, const char *resource, bool limit)
+{
+    uint64_t value = kvmig__amounts_get(limit ? &container->limits : &container->requests, resource);
+
+    /* a request that is not given is the limit */
+    return value == KVMIG__UNKNOWN && !limit ? kvmig__amounts_get(&container->limits, resource) : value;
+}
+
+/* As the scheduler counts: all containers together, or the largest of the init containers, and the overhead. */
+static uint64_t asked_in_all(const struct kvmig__kube_pod *pod, const char *resource, bool limit)
+{
+    uint64_t sum = 0, largest = 0, overhead = kvmig__amounts_get(&pod->overhead, resource);
+    bool any = false;
+
+    for (size_t i = 0; i < pod->containers.n; i++) {
+        uint64_t value = asked_by(&pod->containers.v[i], resource, limit);
+
+        if (value == KVMIG__UNKNOWN)
+            continue;
+        any = true;
+        if (!pod->containers.v[i].init)
+            sum = add(sum, value);
+        else if (value > largest)
+            largest = value;
+    }
+    if (!any)
+        return KVMIG__UNKNOWN;
+    return add(sum > largest ? sum : largest, overhead == KVMIG__UNKNOWN ? 0 : overhead);
+}
+
+uint64_t kvmig__kube_pod_request(const struct kvmig__kube_pod *pod, const char *resource)
+{
+    return asked_in_all(pod, resource, false);
+}
+
+uint64_t kvmig__kube_pod_limit(const struct kvmig__kube_pod *pod, const char *resource)
+{
+    return asked_in_all(pod, resource, true);
+}
+
+/* ---- what the VM needs at least, without a pod to look at ---- */
+
+static uint64_t at_least_one(uint32_t n)
+{
+    return n ? n : 1;
+}
+
+static uint64_t cpu_of_vm(const struct kvmig__kube_domain *domain)
+{
+    uint64_t asked = kvmig__amounts_get(&domain->requests, "cpu");
+    uint64_t vcpus = at_least_one(domain->sockets) * at_least_one(domain->cores) * at_least_one(domain->threads);
+
+    if (domain->dedicated_cpus) /* whole CPUs, and one more if the emulator has its own */
+        return (vcpus + domain->isolated_emulator) * 1000;
+    if (asked == KVMIG__UNKNOWN)
+        asked = kvmig__amounts_get(&domain->limits, "cpu");
+    return asked;
+}
+
+static uint64_t memory_of_vm(const struct kvmig__kube_domain *domain)
+{
+    uint64_t asked = kvmig__amounts_get(&domain->requests, "memory");
+
+    if (domain->hugepages) /* it is taken from there, not from the common memory */
+        return KVMIG__UNKNOWN;
+    if (asked == KVMIG__UNKNOWN)
+        asked = kvmig__amounts_get(&domain->limits, "memory");
+    if (asked == KVMIG__UNKNOWN && domain->memory != KVMIG__UNKNOWN && domain->memory)
+        asked = domain->memory > (KVMIG__UNKNOWN - 1) / 1000 ? KVMIG__UNKNOWN - 1 : domain->memory * 1000;
+    return asked;
+}
+
+static uint64_t hugepages_of_vm(const struct kvmig__kube_domain *domain, const char *resource)
+{
+    const char *size = kvmig__after_prefix(resource, "hugepages-");
+
+    if (!size || !kvmig__str_eq(size, domain->hugepages) || domain->memory == KVMIG__UNKNOWN ||
+        domain->memory > (KVMIG__UNKNOWN - 1) / 1000)
+        return KVMIG__UNKNOWN;
+    return domain->memory * 1000;
+}
+
+uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resource)
+{
+    uint64_t asked = c->pod ? kvmig__kube_pod_request(c->pod, resource) : KVMIG__UNKNOWN;
+
+    if (asked != KVMIG__UNKNOWN)
+        return asked;
+    if (!strcmp(resource, "cpu"))
+        return cpu_of_vm(&c->vmi->domain);
+    if (!strcmp(resource, "memory"))
+        return memory_of_vm(&c->vmi->domain);
+    return hugepages_of_vm(&c->vmi->domain, resource);
+}
+
+/* ---- what is left ---- */
+
+static uint64_t used_on(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource)
+{
+    uint64_t told = kvmig__amounts_get(&node->told_usage, resource), sum = 0;
+
+    if (told != KVMIG__UNKNOWN)
+        return told;
+    KVMIG__KUBE_EACH(kube, POD, pod)
+    {
+        uint64_t asked;
+
+        if (kvmig__pod_is_final(pod) || !kvmig__str_eq(pod->node, node->meta.name))
+            continue;
+        asked = kvmig__kube_pod_request(pod, resource);
+        sum = add(sum, asked == KVMIG__UNKNOWN ? 0 : asked);
+    }
+    return sum;
+}
+
+uint64_t kvmig__kube_left(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource)
+{
+    uint64_t offered = kvmig__amounts_get(&node->allocatable, resource), used;
+
+    if (offered == KVMIG__UNKNOWN)
+        return KVMIG__UNKNOWN;
+    used = used_on(kube, node, resource);
+    return used < offered ? offered - used : 0;
+}
+
+static void check_amount(const struct kvmig__kube_check *c, const char *resource, const char *code, const char *what)
+{
+    uint64_t need = kvmig__kube_needs(c, resource), have = kvmig__kube_left(c->kube, c->target, resource);
+    struct kvmig__detail d = { 0 };
+    char *need_text, *have_text;
+
+    if (need == KVMIG__UNKNOWN || have == KVMIG__UNKNOWN || need <= have)
+        return;
+    need_text = kvmig__amount_text(need);
+    have_text = kvmig__amount_text(have);
+    kvmig__detail_str(&d, "resource", resource);
+    kvmig__detail_amount(&d, "need", need);
+    kvmig__detail_amount(&d, "have", have);
+    kvmig__kube_note(
+        c, code, KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d, "Make room there, or choose another node.",
+        "A second launcher needs %s of %s; node %s has at most %s left.", need_text, what, c->target_name, have_text);
+    free(need_text);
+    free(have_text);
+}
+
+static void check_hugepages(const struct kvmig__kube_check *c)
+{
+    char *resource = c->vmi->domain.hugepages ? kvmig__asprintf("hugepages-%s", c->vmi->domain.hugepages) : NULL;
+
+    /* a node that offers none of that size does not list it */
+    if (resource && c->target->allocatable.n &&
+        kvmig__amounts_get(&c->target->allocatable, resource) == KVMIG__UNKNOWN) {
+        struct kvmig__detail d = { 0 };
+
+        kvmig__detail_str(&d, "resource", resource);
+        kvmig__kube_note(c, "DEVICE_NOT_AVAILABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                         "Reserve huge pages of that size there, or choose another node.",
+                         "The VM lives in huge pages of %s, of which node %s has none.", c->vmi->domain.hugepages,
+                         c->target_name);
+    } else if (resource) {
+        check_amount(c, resource, "INSUFFICIENT_MEMORY", "huge pages (bytes)");
+    }
+    free(resource);
+}
+
+/* ---- devices ---- */
+
+struct device {
+    char *resource;
+    uint64_t milli;
+};
+struct devices {
+    struct device *v;
+    size_t n;
+};
+
+static void want(struct devices *devices, const char *resource, uint64_t milli)
+{
+    for (size_t i = 0; i < devices->n; i++) {
+        if (kvmig__str_eq(devices->v[i].resource, resource)) {
+            devices->v[i].milli = add(devices->v[i].milli, milli);
+            return;
+        }
+    }
+    *KVMIG__PUSH(devices) = (struct device){ kvmig__strdup(resource), milli };
+}
+
+static void devices_of_pod(const struct kvmig__kube_pod *pod, struct devices *devices)
+{
+    for (size_t i = 0; i < pod->containers.n; i++) {
+        const struct kvmig__kube_container *container = &pod->containers.v[i];
+        const struct kvmig__amounts *amounts = container->requests.n ? &container->requests : &container->limits;
+
+        for (size_t a = 0; a < amounts->n && !container->init; a++) {
+            if (strchr(amounts->v[a].name, '/')) /* all that is not Kubernetes' own */
+                want(devices, amounts->v[a].name, amounts->v[a].milli);
+        }
+    }
+}
+
+/* The resource that the network's definition names. */
+static const char *resource_of_network(const struct kvmig__kube_check *c, const char *network)
+{
+    const char *slash = strchr(network, '/');
+    char *ns = slash ? kvmig__strndup(network, (size_t)(slash - network)) : kvmig__strdup(c->vmi->meta.ns);
+    const struct kvmig__kube_nad *nad = KVMIG__KUBE_FIND(c->kube, NAD, ns, slash ? slash + 1 : network);
+
+    free(ns);
+    return nad ? kvmig__pairs_get(&nad->meta.annotations, NAD_RESOURCE) : NULL;
+}
+
+static void devices_of_vm(const struct kvmig__kube_check *c, struct devices *devices)
+{
+    const struct kvmig__kube_domain *domain = &c->vmi->domain;
+
+    for (size_t i = 0; i < domain->gpus.n; i++)
+        want(devices, domain->gpus.v[i], 1000);
+    for (size_t i = 0; i < domain->host_devices.n; i++)
+        want(devices, domain->host_devices.v[i], 1000);
+    for (size_t i = 0; i < c->vmi->interfaces.n; i++) {
+        const struct kvmig__kube_interface *interface = &c->vmi->interfaces.v[i];
+        const char *resource;
+
+        if (!kvmig__str_eq(interface->binding, "sriov") || !interface->multus)
+            continue;
+        resource = resource_of_network(c, interface->multus);
+        if (resource && *resource)
+            want(devices, resource, 1000);
+    }
+}
+
+static bool asks_for_devices(const struct kvmig__kube_pod *pod)
+{
+    struct devices devices = { 0 };
+    bool any;
+
+    devices_of_pod(pod, &devices);
+    any = devices.n;
+    for (size_t i = 0; i < devices.n; i++)
+        free(devices.v[i].resource);
+    free(devices.v);
+    return any;
+}
+
+static bool anybody_lists(const struct kvmig__kube *kube, const char *resource)
+{
+    KVMIG__KUBE_EACH(kube, NODE, node)
+    {
+        if (kvmig__amounts_get(&node->allocatable, resource) != KVMIG__UNKNOWN)
+            return true;
+    }
+    return false;
+}
+
+static void check_device(const struct kvmig__kube_check *c, const struct device *device)
+{
+    uint64_t have = kvmig__kube_left(c->kube, c->target, device->resource);
+    struct kvmig__detail d = { 0 };
+    char *text;
+
+    if (have == KVMIG__UNKNOWN && anybody_lists(c->kube, device->resource))
+        have = 0; /* a node lists what its device plugins offer */
+    if (have >= device->milli)
+        return;
+    text = kvmig__amount_text(have);
+    kvmig__detail_str(&d, "resource", device->resource);
+    kvmig__detail_amount(&d, "need", device->milli);
+    kvmig__detail_amount(&d, "have", have);
+    kvmig__kube_note(c, "DEVICE_NOT_AVAILABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Choose a node that has it free; see the device plugin on that node.",
+                     "The VM needs %s; node %s has %s of it left.", device->resource, c->target_name, text);
+    free(text);
+}
+
+static void check_devices(const struct kvmig__kube_check *c)
+{
+    struct devices devices = { 0 };
+
+    if (!c->target->allocatable.n)
+        return;
+    if (c->pod && asks_for_devices(c->pod))
+        devices_of_pod(c->pod, &devices);
+    else
+        devices_of_vm(c, &devices);
+    for (size_t i = 0; i < devices.n; i++) {
+        check_device(c, &devices.v[i]);
+        free(devices.v[i].resource);
+    }
+    free(devices.v);
+}
+
+void kvmig__kube_check_room(const struct kvmig__kube_check *c)
+{
+    check_amount(c, "cpu", "INSUFFICIENT_CPU", "CPU");
+    check_amount(c, "memory", "INSUFFICIENT_MEMORY", "memory (bytes)");
+    check_hugepages(c);
+    check_devices(c);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How a migration in KubeVirt ended, as far as it is proven, and what it or earlier ones left behind: pods, states, marks for an
+ * eviction, a volume migration that needs a decision. Pure; the caller's thread.
+ */
+#include "session/explain_kube.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEFT_TARGET_ERROR_S 60
+#define LEFT_SOURCE_WARN_S 120
+#define PROOF_WARN_S 30
+
+static char *migration_name(const struct kvmig__explain *x)
+{
+    return kvmig__explain_name("migration", x->follow->ns, x->follow->vmim);
+}
+
+/* ---- outcome ---- */
+
+static int32_t severity_of(const char *verdict)
+{
+    static const char *const good[] = { "SUCCEEDED", "CANCELLED", "CANCELLED_BY_USER", "NOTHING_TO_MIGRATE" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(good); i++) {
+        if (!strcmp(verdict, good[i]))
+            return KVMIG_SEVERITY_INFO;
+    }
+    return KVMIG_SEVERITY_ERROR;
+}
+
+static const char *end_text(int32_t end)
+{
+    switch (end) {
+    case KVMIG__END_MOVED:
+        return "ended: the guest runs on the target";
+    case KVMIG__END_STAYED:
+        return "ended: the guest runs on the source";
+    default:
+        return "ended: the guest runs nowhere";
+    }
+}
+
+/* Over as the VMIM says, while the VMI does not prove where the guest is. */
+static void add_unproven(const struct kvmig__explain *x)
+{
+    const struct kvmig__follow *follow = x->follow;
+    const bool moved_on = follow->stage == KVMIG__STAGE_SUCCEEDED && follow->completed && !follow->failed;
+    const int64_t since = follow->stage_since_ms;
+    struct kvmig__wait *wait;
+
+    if (moved_on) {
+        wait = kvmig__explain_link(x, "SUCCEEDED", KVMIG_SEVERITY_INFO, 0, migration_name(x),
+                                   "ended: the guest has moved on since");
+        wait->evidence = kvmig__asprintf("migrationState is completed; the VM runs on %s now",
+                                         x->vmi && x->vmi->node ? x->vmi->node : "no node");
+    } else {
+        wait = kvmig__explain_link(x, "UNDECIDED", kvmig__explain_grade(x, since, PROOF_WARN_S, 0), 0,
+                                   migration_name(x), "%s, but it is not proven yet on which node the guest runs",
+                                   follow->gone ? "the migration is gone" : kvmig__stage_name(follow->stage));
+        wait->hint = kvmig__strdup("Compare status.nodeName and status.migrationState of the VMI, and the target pod.");
+    }
+    wait->since_ms = since;
+}
+
+void kvmig__explain_end(const struct kvmig__explain *x)
+{
+    const struct kvmig__follow *follow = x->follow;
+    struct kvmig__wait *wait;
+
+    if (follow->end == KVMIG__END_OPEN || !follow->verdict) {
+        add_unproven(x);
+        return;
+    }
+    wait = kvmig__explain_link(x, follow->verdict, severity_of(follow->verdict), 0, migration_name(x), "%s",
+                               end_text(follow->end));
+    wait->evidence = kvmig__strdup(follow->evidence);
+    wait->since_ms = follow->end_ms ? follow->end_ms : follow->stage_since_ms;
+    if (!x->to->verdict)
+        x->to->verdict = kvmig__strdup(follow->verdict);
+}
+
+/* ---- pods that were left ---- */
+
+static bool compute_ended(const struct kvmig__kube_pod *pod)
+{
+    for (size_t i = 0; i < pod->containers.n; i++) {
+        if (kvmig__str_eq(pod->containers.v[i].name, "compute"))
+            return kvmig__str_eq(pod->containers.v[i].state, "terminated");
+    }
+    return false;
+}
+
+static void left_source(const struct kvmig__explain *x)
+{
+    const struct kvmig__follow *follow = x->follow;
+    const struct kvmig__kube_pod *pod =
+        follow->source_pod ? KVMIG__KUBE_FIND(x->kube, POD, follow->ns, follow->source_pod) : NULL;
+    const bool ended = pod && (kvmig__pod_is_final(pod) || compute_ended(pod));
+    struct kvmig__wait *wait;
+
+    if (!pod || follow->end != KVMIG__END_MOVED)
+        return;
+    wait = kvmig__explain_link(x, "LEFTOVER_SOURCE_POD",
+                               ended ? KVMIG_SEVERITY_INFO
+                                     : kvmig__explain_grade(x, follow->end_ms, LEFT_SOURCE_WARN_S, 0),
+                               1, kvmig__explain_name("pod", pod->meta.ns, pod->meta.name),
+                               ended ? "the source's launcher has ended and is still listed; that is harmless"
+                                     : "the source's launcher must end");
+    wait->evidence = kvmig__asprintf("phase %s", pod->phase ? pod->phase : "unset");
+}
+
+/* A launcher of a migration that is over lives on, although the guest is on the source. */
+static void left_target(const struct kvmig__explain *x)
+{
+    const struct kvmig__follow *follow = x->follow;
+    const int64_t since = follow->failed_ms ? follow->failed_ms : follow->end_ms;
+    struct kvmig__wait *wait;
+
+    if (!x->target || kvmig__pod_is_final(x->target) || follow->end != KVMIG__END_STAYED)
+        return;
+    wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD", kvmig__explain_grade(x, since, 0, LEFT_TARGET_ERROR_S), 1,
+                               kvmig__explain_name("pod", x->target->meta.ns, x->target->meta.name),
+                               "the target launcher must end: no migration owns it any more");
+    wait->evidence =
+        kvmig__asprintf("phase %s, and the migration is over", x->target->phase ? x->target->phase : "unset");
+    wait->since_ms = since;
+    wait->hint = kvmig__strdup("Delete that pod; the guest runs on the source.");
+}
+
+/* ---- states and marks of the VM ---- */
+
+static bool has_live_target(const struct kvmig__explain *x, const char *uid)
+{
+    const struct kvmig__kube_vmim key = { .meta = { .ns = x->vmi->meta.ns, .uid = (char *)uid } };
+    const struct kvmig__kube_pod *pod = kvmig__kube_target_pod(x->kube, &key);
+
+    return pod && !kvmig__pod_is_final(pod);
+}
+
+static void stale_state(const struct kvmig__explain *x)
+{
+    const struct kvmig__kube_migration_state *state = &x->vmi->migration;
+    struct kvmig__wait *wait;
+
+    if (!state->present || !state->uid || state->completed || state->failed || !x->pods_known ||
+        !kvmig__kube_is_known(x->kube, KVMIG__KUBE_VMIM) ||
+        kvmig__kube_find_uid(x->kube, KVMIG__KUBE_VMIM, state->uid) || has_live_target(x, state->uid))
+        return;
+    wait = kvmig__explain_link(x, "STALE_MIGRATION_STATE", KVMIG_SEVERITY_ERROR, 1,
+                               kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
+                               "migrationState of the VM is neither completed nor failed, but nothing is in flight");
+    wait->evidence = kvmig__asprintf("migrationUid %s; no migration has that UID, and no target pod lives", state->uid);
+    wait->since_ms = state->start_ms;
+    wait->hint =
+        kvmig__strdup("It may block later migrations. Prove on which node the guest runs before it is mended.");
+}
+
+static void evacuation_pending(const struct kvmig__explain *x)
+{
+    struct kvmig__wait *wait;
+    const char *node = x->vmi->evacuation_node;
+
+    if (!node || !*node || !kvmig__str_eq(node, x->vmi->node) || x->follow->end != KVMIG__END_STAYED)
+        return;
+    wait = kvmig__explain_link(x, "EVACUATION_PENDING", KVMIG_SEVERITY_WARN, 1,
+                               kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
+                               "the VM is still marked for eviction from %s: KubeVirt will migrate it again", node);
+    wait->evidence = kvmig__asprintf("status.evacuationNodeName %s", node);
+    wait->hint = kvmig__strdup("Use the evacuate/cancel subresource if it is to stay.");
+}
+
+static void manual_recovery(const struct kvmig__explain *x)
+{
+    const struct kvmig__kube_vm *vm = KVMIG__KUBE_FIND(x->kube, VM, x->follow->ns, x->follow->vmi);
+    const struct kvmig__kube_condition *condition =
+        vm ? kvmig__kube_condition(&vm->conditions, "ManualRecoveryRequired") : NULL;
+    struct kvmig__wait *wait;
+
+    if (!condition || !kvmig__str_eq(condition->status, "True"))
+        return;
+    wait = kvmig__explain_link(x, "MANUAL_RECOVERY_REQUIRED", KVMIG_SEVERITY_ERROR, 1,
+                               kvmig__explain_name("vm", vm->meta.ns, vm->meta.name),
+                               "a volume migration was interrupted: which claims hold the good copy must be decided");
+    wait->evidence = kvmig__strdup(condition->message ? condition->message : "condition ManualRecoveryRequired");
+    wait->since_ms = condition->since_ms;
+    wait->hint =
+        kvmig__strdup("If targetNodeDomainReadyTimestamp of the last migration was set, keep the destination claims; "
+                      "else go back to the source's.");
+}
+
+void kvmig__explain_left(const struct kvmig__explain *x)
+{
+    left_source(x);
+    left_target(x);
+    if (x->vmi) {
+        stale_state(x);
+        evacuation_pending(x);
+    }
+    manual_recovery(x);
+}

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Running the tool on the lab's Kubernetes cluster, and the proofs about guests that KubeVirt migrates there.
+
+A KubeTool is the tool as one user of the cluster. A KubeGuest remembers what a guest was like before, and proves afterwards
+where it is; what must not be left behind, whatever the test was, is asserted by the fixture `kube`.
+"""
+import contextlib
+import json
+
+from kvmiglab import proc, settings
+from kvmiglab.kubeobjects import NAMESPACE
+from migration import BUILD, SUCCESS, CopyWatch, Guest, Migration, Running, Tool, wait_gone
+from port import database_options
+
+HTTP = settings.GUEST_HTTP_PORT
+
+
+def full_name(vm):
+    return f"{NAMESPACE}/{vm if isinstance(vm, str) else vm.name}"
+
+
+class KubeTool(Tool):
+    """`kvmig` with the kubeconfig of a user; `through` is a proxy in front of the server (kvmiglab/kube.py)."""
+
+    def __init__(self, lab, kube, user="migrator", through=None):
+        super().__init__(lab)
+        self.kube, self.ovn = kube, lab.ovn
+        self.kubeconfig = through.kubeconfig(user) if through else kube.kubeconfig(user)
+
+    def _argv(self, command, *args, hosts=None):
+        return self.lab.ctl_argv([BUILD / "kvmig", command, "--kubeconfig", self.kubeconfig, *args])
+
+    def on_files(self, command, *args):
+        """A command on files, without a cluster: (exit code, JSON)."""
+        done = proc.run(self.lab.ctl_argv([BUILD / "kvmig", command, *args, "--json"]), check=False)
+        return done.returncode, json.loads(done.stdout)
+
+    # ---- migrations -------------------------------------------------------------
+
+    def port(self, vm, *extra):
+        """The options that take the guest's port along."""
+        return ["--port", f"ovn:{vm.lsp}", *database_options(self.ovn), *map(str, extra)]
+
+    def probe(self, vm):
+        return ["--probe", f"tcp:{vm.ip}:{HTTP}", "--probe-netns", self.ovn.client_netns]
+
+    def start(self, vm, *options, source=None):
+        """A `kvmig migrate` of the guest, which runs on host `source` (default: where its VMI is)."""
+        source = source or self.kube.host_of(vm.name)
+        watch = CopyWatch(vm.name, self.lab.host(source), self.lab.host(other(source)))
+        migration = KubeMigration(self._argv("migrate", full_name(vm), "--json", *options), watch)
+        self._running.append(migration)
+        return migration
+
+    def migrate(self, vm, *options, expect=SUCCESS):
+        migration = self.start(vm, *options)
+        code, report = migration.finish()
+        assert code == expect, f"exit {code}: {migration.events[-4:]} {migration.stderr}"
+        return report
+
+    def watch(self, *options):
+        running = Running(self._argv("watch", "--json", *options))
+        self._running.append(running)
+        return running
+
+    # ---- looking ------------------------------------------------------------------
+
+    def explain(self, vm, *options):
+        code, answer = self.json("explain", full_name(vm), *options)
+        assert code == SUCCESS, answer
+        return answer
+
+    def explained(self, vm, *codes, severity=None, timeout=20):
+        """Asks until the explanation has one of these codes; returns that wait."""
+        last = {}
+
+        def found():
+            last.update(self.explain(vm))
+            return next((w for w in last["waits"] if w["code"] in codes
+                         and (severity is None or w["severity"] == severity)), None)
+        try:
+            return wait_gone(found, f"explanation {' or '.join(codes)}", timeout)
+        except AssertionError as e:
+            raise AssertionError(f"{e}; the last one was {json.dumps(last)}") from None
+
+    def plan(self, vm, *options):
+        return self.json("plan", full_name(vm), *options)[1]
+
+
+class KubeMigration(Migration):
+    """A `kvmig migrate` on the cluster."""
+
+    @property
+    def vmim(self):
+        """Name of its migration object."""
+        def named(event):
+            return (event.get("token") or {}).get("migration", {}).get("name")
+        return self.wait_for(named, "a token with the migration's name")["token"]["migration"]["name"]
+
+    def wait_wait(self, *codes, timeout=60):
+        """The first event that tells of a wait with one of these codes."""
+        return self.wait_for(lambda e: e.get("type") == "wait" and e["finding"]["code"] in codes,
+                             f"wait {' or '.join(codes)}", timeout)
+
+
+def other(host):
+    return "b" if host == "a" else "a"
+
+
+class KubeGuest(Guest):
+    """A guest that KubeVirt runs, as it was before."""
+
+    def __init__(self, lab, kube, vm):
+        super().__init__(lab, vm, at=kube.host_of(vm.name))
+        self.kube = kube
+        self.source, self.target = self.at, other(self.at)
+
+    def assert_moved(self):
+        """One running copy, on the target; KubeVirt says the same, and the service leads there."""
+        self.assert_at(self.target)
+
+    def assert_stayed(self):
+        self.assert_at(self.source)
+
+    def assert_at(self, at):
+        self.assert_running(at)
+        assert self.kube.host_of(self.vm.name) == at
+        away = other(at)
+        wait_gone(lambda: self.vm.states()[away] is None, "the other copy's end")
+        pod = wait_gone(lambda: self.kube.only_launcher(self.vm.name), "the end of all but one launcher")
+        assert pod["spec"]["nodeName"] == self.lab.host(at).hostname
+        wait_gone(lambda: self.kube.ready_pods(self.vm.name) == [pod["metadata"]["name"]],
+                  "the service leads to the guest's pod alone")
+
+
+@contextlib.contextmanager
+def copying_for_ever(kube, vm):
+    """For `with`: a copy of the guest does not end by itself."""
+    kube.configure(bandwidthPerMigration="8Mi")
+    vm.dirty(40, 200)
+    try:
+        yield
+    finally:
+        kube.configure()
+        vm.dirty(0, 0)
