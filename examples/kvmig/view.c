@@ -18,7 +18,7 @@ struct lost_host {
 
 struct view_state {
     struct lost_host *lost;
-    bool synced;
+    bool synced, trouble;
     void (*follow)(const struct kvmig_event *event, void *data);
     void *follow_data;
 };
@@ -68,6 +68,8 @@ static void on_cluster_event(const struct kvmig_event *event, void *user_data)
         break;
     case KVMIG_EVENT_VIEW_NOTICE:
         finding_print(kvmig_event_finding(event), stderr);
+        if (kvmig_finding_severity(kvmig_event_finding(event)) >= KVMIG_SEVERITY_ERROR)
+            state->trouble = true;
         break;
     case KVMIG_EVENT_HOST_LOST:
         add_lost(state, event);
@@ -153,7 +155,7 @@ int view_open(struct view *view, const struct settings *settings)
     if (rc == -ETIMEDOUT)
         complain("not every host was read within %s; a longer --timeout or a shorter --call-timeout may help",
                  text_ms(timeout_ms).s);
-    view->complete = rc == 0 && !view->state->lost;
+    view->complete = rc == 0 && !view->state->lost && !view->state->trouble;
     return 0;
 }
 

@@ -55,7 +55,8 @@ struct kvmig_kube_opts {
     const char *vm; /**< only what concerns this VM ("NAMESPACE/NAME", or NAME in namespace_); NULL = all VMs */
     struct kvmig_token_callback on_token; /**< used instead of token and token_file; fn NULL = not used */
     uint32_t page_size; /**< objects per page of a list; 0 = 500 */
-    uint32_t request_timeout_ms; /**< longest request that is no watch; 0 = 30000 */
+    uint32_t
+        request_timeout_ms; /**< longest request that is no watch; 0 = 30000. Hosts count as lost after that time without an answer, at the latest after 20 s */
     uint32_t watch_idle_ms; /**< a watch that is silent for longer is opened anew; 0 = 300000 */
     uint32_t reserved; /**< must be 0 */
 };

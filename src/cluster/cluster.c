@@ -273,6 +273,16 @@ int32_t kvmig_cluster_is_synced(struct kvmig_cluster *cluster)
     return synced;
 }
 
+/* A live view's time is that of the moment: waits are judged at it when the snapshot is read. */
+static char *save(const struct kvmig__kube *kube)
+{
+    struct kvmig__kube now = *kube; /* shallow, to be read only */
+
+    if (!now.now_ms)
+        now.now_ms = kvmig__wall_ms();
+    return kvmig__snapshot_save(&now);
+}
+
 int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
 {
     int32_t rc = 0;
@@ -285,7 +295,7 @@ int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
         return kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_snapshot", NULL, NULL, "out_json is NULL"));
     kvmig__context_lock(cluster->context);
     if (cluster->kube)
-        *out_json = kvmig__snapshot_save(cluster->view.kube);
+        *out_json = save(cluster->view.kube);
     else
         rc = kvmig__fail(
             kvmig__error_new(-ENOENT, "kvmig_cluster_snapshot", NULL,

@@ -19,7 +19,9 @@ struct kvmig__log_message {
     struct kvmig__log_message *next;
 };
 
-static const char *const modules[] = { "context", "cluster", "plan", "session", "port", "probe", "libvirt", "kubernetes" };
+static const char *const modules[] = {
+    "context", "cluster", "plan", "session", "port", "probe", "libvirt", "kubernetes"
+};
 _Static_assert(KVMIG__N_ELEMENTS(modules) == KVMIG__N_LOG_MODULES, "a level for each module");
 
 const char *kvmig_log_level_name(int32_t level)

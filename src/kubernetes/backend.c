@@ -10,9 +10,12 @@
 #include <string.h>
 
 #define REPORT_MS 50 /* changes come in bunches; the view of the hosts is made once for each bunch */
+#define REPORT_SHARE                                                                                                   \
+    20 /* ... and in a large cluster seldom enough to take no more than one part in so many of the time */
 #define DEFAULT_PAGE 500
 #define DEFAULT_REQUEST_MS 30000
 #define DEFAULT_IDLE_MS 300000
+#define PATIENCE_MS 20000
 
 /* ---- telling ---- */
 
@@ -31,12 +34,16 @@ static void on_report(void *data)
     struct kvmig__kube_backend *backend = data;
     struct kvmig_cluster *cluster = backend->cluster;
 
+    int64_t begun_ms;
+
     backend->dirty = false; /* what is not in step yet will tell of a change */
     if (!is_in_step(backend))
         return;
     backend->hosts_told = true;
     kvmig__cluster_hold(cluster);
+    begun_ms = kvmig__now_ms();
     kvmig__kube_hosts_report(backend);
+    backend->next_report_ms = kvmig__now_ms() + REPORT_SHARE * (kvmig__now_ms() - begun_ms);
     kvmig__cluster_release(cluster);
 }
 
@@ -58,11 +65,17 @@ static void on_told(void *data)
     kvmig__cluster_release(cluster);
 }
 
+void kvmig__kube_hosts_changed(struct kvmig__kube_backend *backend)
+{
+    const int64_t soon_ms = kvmig__now_ms() + REPORT_MS;
+
+    if (!backend->dirty)
+        kvmig__timer_arm(&backend->report, soon_ms > backend->next_report_ms ? soon_ms : backend->next_report_ms);
+    backend->dirty = true;
+}
+
 void kvmig__kube_changed(struct kvmig__kube_backend *backend)
 {
-    if (!backend->dirty)
-        kvmig__timer_arm_in(&backend->report, REPORT_MS);
-    backend->dirty = true;
     kvmig__timer_arm_in(&backend->told, 0);
 }
 
@@ -169,6 +182,7 @@ struct kvmig__kube_backend *kvmig__kube_backend_new(struct kvmig_cluster *cluste
 
     take_scope(backend, opts);
     backend->page_size = opts->page_size ? opts->page_size : DEFAULT_PAGE;
+    backend->patience_ms = client_opts.request_timeout_ms < PATIENCE_MS ? client_opts.request_timeout_ms : PATIENCE_MS;
     backend->client = kvmig__client_new(backend->context, source, &client_opts);
     kvmig__access_source_unref(source);
     kvmig__kube_sources_open(backend);

@@ -47,12 +47,16 @@ struct kvmig__kube_backend {
     struct kvmig__timer told; /* watchers are told in a dispatch of its own */
     struct kvmig__kube_watcher *watchers;
     bool dirty; /* since hosts were told */
+    int64_t next_report_ms; /* not before: a large view takes time to make */
+    bool lost_told; /* that the server does not answer */
     bool hosts_told; /* once at least, when everything was in step */
     uint32_t page_size;
+    int64_t patience_ms; /* without an answer for so long, what is known counts as old */
 };
 
 /* ---- backend.c ---- */
-void kvmig__kube_changed(struct kvmig__kube_backend *backend); /* the store has; watchers and hosts are told soon */
+void kvmig__kube_changed(struct kvmig__kube_backend *backend); /* the store has; watchers are told soon */
+void kvmig__kube_hosts_changed(struct kvmig__kube_backend *backend); /* what hosts are made of has changed */
 void kvmig__kube_removed(struct kvmig__kube_backend *backend, const struct kvmig__kube_meta *last);
 void kvmig__kube_notice(struct kvmig__kube_backend *backend, const struct kvmig_finding *finding); /* VIEW_NOTICE */
 /* ---- backend_kinds.c ---- */

@@ -7,9 +7,9 @@
 #include "kubernetes/backend_internal.h"
 #include "kubernetes/follow.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#define PATIENCE_MS 20000 /* without an answer for so long, what is known counts as old */
 #define LAUNCHERS "labelSelector=kubevirt.io%20in%20%28virt-launcher%2Chotplug-disk%29"
 
 /* ---- objects in ---- */
@@ -81,8 +81,10 @@ void kvmig__kube_backend_learn(struct kvmig__kube_backend *backend, struct json_
         kvmig__reflector_learn(source->reflector, json);
         break;
     }
-    if (object)
+    if (object) {
         kvmig__kube_changed(backend);
+        kvmig__kube_hosts_changed(backend);
+    }
     kvmig__kube_object_free(object);
 }
 
@@ -101,11 +103,19 @@ static void on_gone(void *owner, const char *ns, const char *name, const char *u
     kvmig__kube_object_free(object);
 }
 
+/* Nodes as hosts, and what is on them. */
+static bool makes_hosts(int32_t kind)
+{
+    return kind == KVMIG__KUBE_NODE || kind == KVMIG__KUBE_VMI || kind == KVMIG__KUBE_VMIM || kind == KVMIG__KUBE_POD;
+}
+
 static void on_settled(void *owner)
 {
     struct kvmig__kube_source *source = owner;
 
     kvmig__kube_changed(source->backend);
+    if (makes_hosts(source->kind))
+        kvmig__kube_hosts_changed(source->backend);
 }
 
 /* ---- states ---- */
@@ -120,6 +130,37 @@ static void tell_forbidden(struct kvmig__kube_source *source)
                         "%s cannot be read: %s", info->plural, kvmig_error_message(source->error));
     kvmig__kube_notice(source->backend, &list.v[0]);
     kvmig__findings_clear(&list);
+}
+
+/* 401: then nothing may be read, and it is no matter of single kinds. */
+static bool is_unknown_to_server(const struct kvmig__kube_source *source)
+{
+    return source->state == KVMIG__REFLECTOR_FORBIDDEN && source->error && source->error->code == -EACCES;
+}
+
+/* Once for all kinds, until one is in step again. */
+static void tell_lost(struct kvmig__kube_source *source)
+{
+    struct kvmig__kube_backend *backend = source->backend;
+    const char *server = kvmig__client_server(backend->client), *evidence = kvmig_error_evidence(source->error);
+    struct kvmig__detail detail = { NULL, 0 };
+    struct kvmig_findings list = { NULL, 0 };
+    char *json;
+
+    if (source->state == KVMIG__REFLECTOR_SYNCED)
+        backend->lost_told = false;
+    if ((source->state != KVMIG__REFLECTOR_LOST && !is_unknown_to_server(source)) || backend->lost_told)
+        return;
+    backend->lost_told = true;
+    kvmig__detail_str(&detail, "server", server);
+    kvmig__detail_str(&detail, "evidence", evidence);
+    json = kvmig__detail_take(&detail);
+    kvmig__findings_add(&list, "API_UNREACHABLE", KVMIG_SEVERITY_ERROR, "cluster", NULL, json,
+                        kvmig_error_hint(source->error), "the Kubernetes API is not to be had: %s",
+                        kvmig_error_message(source->error));
+    kvmig__kube_notice(backend, &list.v[0]);
+    kvmig__findings_clear(&list);
+    free(json);
 }
 
 /* A kind with several reflectors is known once all of them are in step. */
@@ -143,6 +184,7 @@ static void update_known(struct kvmig__kube_backend *backend, int32_t kind)
 static void on_state(void *owner, enum kvmig__reflector_state state, const struct kvmig_error *error)
 {
     struct kvmig__kube_source *source = owner;
+    const int32_t known = source->backend->store.kinds[source->kind].known;
 
     source->state = state;
     kvmig__error_free(source->error);
@@ -150,13 +192,14 @@ static void on_state(void *owner, enum kvmig__reflector_state state, const struc
     if (source->pod)
         return;
     update_known(source->backend, source->kind);
-    if (state == KVMIG__REFLECTOR_FORBIDDEN)
+    if (state == KVMIG__REFLECTOR_FORBIDDEN && known != KVMIG__KUBE_FORBIDDEN &&
+        !is_unknown_to_server(source)) /* a kind may have several sources */
         tell_forbidden(source);
-    /* A cluster without an optional kind is nothing to worry about; what may not be read was told as a notice. */
-    kvmig__log(source->backend->context, state == KVMIG__REFLECTOR_LOST ? KVMIG_LOG_WARN : KVMIG_LOG_DEBUG,
-               "kubernetes", "%s: %s", kvmig__kube_kind_info(source->kind)->plural,
-               error ? kvmig_error_message(error) : "in step");
+    tell_lost(source);
+    kvmig__log(source->backend->context, KVMIG_LOG_DEBUG, "kubernetes", "%s: %s",
+               kvmig__kube_kind_info(source->kind)->plural, error ? kvmig_error_message(error) : "in step");
     kvmig__kube_changed(source->backend);
+    kvmig__kube_hosts_changed(source->backend);
     kvmig__cluster_check_sync(source->backend->cluster);
 }
 
@@ -201,7 +244,7 @@ static struct kvmig__kube_source *add_source(struct kvmig__kube_backend *backend
 {
     struct kvmig__kube_source *source = kvmig__calloc(1, sizeof(*source));
     const struct kvmig__reflector_opts opts = {
-        .path = path, .selectors = selectors, .page_size = backend->page_size, .patience_ms = PATIENCE_MS
+        .path = path, .selectors = selectors, .page_size = backend->page_size, .patience_ms = backend->patience_ms
     };
 
     source->backend = backend;

@@ -58,6 +58,7 @@ static void job_done(void *owner, void *payload, int32_t status)
             kvmig__kube_notice(backend, &job->problems.v[i]);
     }
     kvmig__kube_changed(backend);
+    backend->dirty = true;
     kvmig__timer_arm_in(&backend->report, 0);
 }
 

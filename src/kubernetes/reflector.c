@@ -246,6 +246,12 @@ static void pause_refused(struct kvmig__reflector *reflector, int32_t http_statu
     kvmig__reflector_set_state(reflector, http_status == 404 ? KVMIG__REFLECTOR_ABSENT : KVMIG__REFLECTOR_FORBIDDEN);
 }
 
+/* Nothing that time mends: the caller should hear of it now, although it is tried again. An answer that was lost may come. */
+static bool is_definite(const struct kvmig_error *error)
+{
+    return error->code != -ETIMEDOUT && error->code != -ECONNRESET && error->code != -EAGAIN;
+}
+
 void kvmig__reflector_trouble(struct kvmig__reflector *reflector, int32_t http_status, const struct kvmig_error *error,
                               int64_t retry_after_ms)
 {
@@ -262,6 +268,8 @@ void kvmig__reflector_trouble(struct kvmig__reflector *reflector, int32_t http_s
     }
     wait = next_wait(reflector);
     kvmig__timer_arm_in(&reflector->retry, wait > retry_after_ms ? wait : retry_after_ms);
+    if (reflector->state == KVMIG__REFLECTOR_STARTING && !http_status && is_definite(error))
+        kvmig__reflector_set_state(reflector, KVMIG__REFLECTOR_LOST);
     kvmig__log(reflector->context, KVMIG_LOG_DEBUG, "kubernetes", "%s: %s %s", reflector->path,
                kvmig_error_message(error), kvmig_error_evidence(error));
 }

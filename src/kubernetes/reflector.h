@@ -22,7 +22,8 @@ enum kvmig__reflector_state {
     KVMIG__REFLECTOR_SYNCED, /* listed; the watch is open, or is being opened anew within its normal course */
     KVMIG__REFLECTOR_FORBIDDEN, /* 401 after renewal or 403: tried again every minute */
     KVMIG__REFLECTOR_ABSENT, /* 404: the server does not serve this kind (no KubeVirt); tried again every minute */
-    KVMIG__REFLECTOR_LOST, /* no answer for longer than its patience; goes on trying */
+    KVMIG__REFLECTOR_LOST, /* no answer for longer than its patience, or never one and none to be expected (no such server, TLS,
+                              unusable credentials); goes on trying */
 };
 struct kvmig__reflector_ops {
     /* object is borrowed. gone: it was deleted; object is its last known state (from the DELETED event, or the copy

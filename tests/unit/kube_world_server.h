@@ -37,6 +37,8 @@ bool world_remove(struct world_server *server, int32_t kind, const char *ns, con
 struct json_object *world_get(struct world_server *server, int32_t kind, const char *ns, const char *name);
 /* The first of a kind that is there, likewise. */
 struct json_object *world_first(struct world_server *server, int32_t kind);
+/* Its resourceVersion; 0 if there is none. */
+uint64_t world_version(struct world_server *server, int32_t kind, const char *ns, const char *name);
 size_t world_count(struct world_server *server, int32_t kind);
 /* A bookmark on every watch of the kind (-1 = all). */
 void world_bookmark(struct world_server *server, int32_t kind);

@@ -438,6 +438,18 @@ struct json_object *world_first(struct world_server *server, int32_t kind)
     return copy;
 }
 
+uint64_t world_version(struct world_server *server, int32_t kind, const char *ns, const char *name)
+{
+    struct json_object *object;
+    uint64_t version;
+
+    pthread_mutex_lock(&server->lock);
+    object = world_find(server, kind, ns, name);
+    version = object ? strtoull(world_text_at(object, "metadata.resourceVersion"), NULL, 10) : 0;
+    pthread_mutex_unlock(&server->lock);
+    return version;
+}
+
 size_t world_count(struct world_server *server, int32_t kind)
 {
     size_t n;

@@ -51,9 +51,8 @@ static void note_end(struct world_ear *ear, const struct kvmig_event *event)
     ear->ended = true;
     ear->end_phase = kvmig_event_phase(event);
     ear->error = kvmig_error_code(error);
-    if (error)
-        ear->message = kvmig__asprintf("%s (%s)", kvmig_error_message(error),
-                                       kvmig_error_evidence(error) ? kvmig_error_evidence(error) : "");
+    kvmig__str_set(&ear->message, error ? kvmig_error_message(error) : NULL);
+    kvmig__str_set(&ear->evidence, error ? kvmig_error_evidence(error) : NULL);
 }
 
 static void on_event(const struct kvmig_event *event, void *data)
@@ -87,6 +86,7 @@ void world_ear_clear(struct world_ear *ear)
 {
     kvmig__strlist_clear(&ear->log);
     free(ear->message);
+    free(ear->evidence);
     *ear = (struct world_ear){ 0 };
 }
 
@@ -245,6 +245,11 @@ bool world_has(struct world_view *view, int32_t kind, const char *ns, const char
     has = version ? object && object->version && strtoull(object->version, NULL, 10) >= version : !object;
     kvmig__context_unlock(view->context);
     return has;
+}
+
+bool world_in_step(struct world_view *view, int32_t kind, const char *ns, const char *name)
+{
+    return world_has(view, kind, ns, name, world_version(view->server, kind, ns, name));
 }
 
 struct thing {

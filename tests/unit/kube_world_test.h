@@ -23,7 +23,7 @@ struct world_ear {
     int n_frees, n_late;
     bool ended;
     int32_t end_phase, error; /* of the end */
-    char *message; /* ... and its evidence */
+    char *message, *evidence; /* of its error; NULL = none */
     struct kvmig_session *session; /* cancelled from inside the callback in phase cancel_at; 0 = never */
     int32_t cancel_at;
 };
@@ -50,6 +50,8 @@ void world_run(struct kvmig_context *context, bool (*holds)(void *data), void *d
 void world_wait_heard(struct world_view *view, const char *part, int times);
 /* The view has this version of the object, or a newer one; version 0: it has none. */
 bool world_has(struct world_view *view, int32_t kind, const char *ns, const char *name, uint64_t version);
+/* The view has what the server has of it now. */
+bool world_in_step(struct world_view *view, int32_t kind, const char *ns, const char *name);
 void world_wait_has(struct world_view *view, int32_t kind, const char *ns, const char *name, uint64_t version);
 void world_wait_watches(struct world_view *view, int32_t kind, int n);
 void world_wait_asked(struct world_view *view, const char *part, int n);

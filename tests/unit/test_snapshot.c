@@ -245,7 +245,7 @@ static void an_object_makes_its_kind_known(void **state)
 
 /* ---- the same object several times ---- */
 
-#define OBJECT_VERSION(version, node)                                                                                         \
+#define OBJECT_VERSION(version, node)                                                                                  \
     "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns1\",\"uid\":\"u\","        \
     "\"resourceVersion\":\"" version "\"},\"spec\":{\"nodeName\":\"" node "\"}}"
 #define MADE(uid, at)                                                                                                  \
