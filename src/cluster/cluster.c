@@ -305,6 +305,11 @@ int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
     return rc;
 }
 
+struct kvmig__kube_backend *kvmig__cluster_kube_backend(const struct kvmig_cluster *cluster)
+{
+    return cluster->kube;
+}
+
 const struct kvmig__kube *kvmig__cluster_kube(const struct kvmig_cluster *cluster)
 {
     return cluster->view.kube;

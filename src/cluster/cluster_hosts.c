@@ -41,17 +41,22 @@ struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluste
     return host;
 }
 
+static void drop_host(struct kvmig__cluster_host *host)
+{
+    if (host->backend)
+        host->backend->ops->close(host->backend);
+    kvmig__host_free(host->facts);
+    free(host);
+}
+
 void kvmig__cluster_drop_hosts(struct kvmig_cluster *cluster)
 {
-    for (size_t i = 0; i < cluster->hosts.n; i++) {
-        struct kvmig__cluster_host *host = cluster->hosts.v[i];
-
-        if (host->backend)
-            host->backend->ops->close(host->backend);
-        kvmig__host_free(host->facts);
-        free(host);
-    }
+    for (size_t i = 0; i < cluster->hosts.n; i++)
+        drop_host(cluster->hosts.v[i]);
+    for (size_t i = 0; i < cluster->removed.n; i++)
+        drop_host(cluster->removed.v[i]);
     free(cluster->hosts.v);
+    free(cluster->removed.v);
     free(cluster->view.hosts.v);
     while (cluster->waiters) {
         struct kvmig__waiter *waiter = cluster->waiters;
@@ -78,28 +83,38 @@ static void answer_all(struct kvmig__cluster_host *host)
             waiter->armed = true;
 }
 
+/* It is kept: questions and answers that are out still speak of it, and a node may come back. */
 void kvmig__cluster_host_remove(struct kvmig__cluster_host *host)
 {
     struct kvmig_cluster *cluster = host->cluster;
-    const size_t index = host->index;
 
     kvmig__cluster_hold(cluster);
     answer_all(host);
     kvmig__cluster_host_lost(host,
                              kvmig__error_new(ENOENT, host->facts->name, NULL, NULL,
                                               "host %s is not a part of the cluster any more", host->facts->name));
-    for (size_t i = index; i + 1 < cluster->hosts.n; i++) {
+    for (size_t i = host->index; i + 1 < cluster->hosts.n; i++) {
         cluster->hosts.v[i] = cluster->hosts.v[i + 1];
         cluster->hosts.v[i]->index = i;
         cluster->view.hosts.v[i] = cluster->view.hosts.v[i + 1];
     }
     cluster->hosts.n--;
     cluster->view.hosts.n--;
-    host->backend->ops->close(host->backend);
-    kvmig__host_free(host->facts);
-    free(host);
+    *KVMIG__PUSH(&cluster->removed) = host;
     kvmig__cluster_check_sync(cluster);
     kvmig__cluster_release(cluster);
+}
+
+void kvmig__cluster_host_restore(struct kvmig__cluster_host *host)
+{
+    struct kvmig_cluster *cluster = host->cluster;
+
+    for (size_t i = 0; i < cluster->removed.n; i++)
+        if (cluster->removed.v[i] == host)
+            cluster->removed.v[i] = cluster->removed.v[--cluster->removed.n];
+    host->index = cluster->hosts.n;
+    *KVMIG__PUSH(&cluster->hosts) = host;
+    *KVMIG__PUSH(&cluster->view.hosts) = host->facts;
 }
 
 void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *event)

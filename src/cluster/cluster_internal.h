@@ -76,8 +76,10 @@ struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
 void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
 
-/* Takes a host out of the view, closes its backend and answers those who wait for it. */
+/* Takes a host out of the view and answers those who wait for it; host and backend stay valid until the view ends. */
 void kvmig__cluster_host_remove(struct kvmig__cluster_host *host);
+/* Puts one back that was taken out; its facts come with the next report. */
+void kvmig__cluster_host_restore(struct kvmig__cluster_host *host);
 /* Looks whether SYNCED is due; for backends whose hosts are not known from the beginning. */
 void kvmig__cluster_check_sync(struct kvmig_cluster *cluster);
 void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *event); /* takes it */
@@ -93,6 +95,9 @@ void kvmig__cluster_release(struct kvmig_cluster *cluster);
 struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *cluster, const char *name_or_uri);
 int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct kvmig__request *request,
                                    struct kvmig_plan **out_plan);
+int32_t kvmig__cluster_check_synced(const struct kvmig_cluster *cluster,
+                                    const char *where); /* -KVMIG_ENOTSYNCED, or 0 */
+struct kvmig__kube_backend *kvmig__cluster_kube_backend(const struct kvmig_cluster *cluster); /* NULL = none */
 /* A plan for a session that follows what somebody else started: vmim as kvmig__plan_kube_attach(), NULL = no migration has to be there. */
 int32_t kvmig__cluster_attach_locked(struct kvmig_cluster *cluster, const char *vm, const char *vmim,
                                      struct kvmig_plan **out_plan);

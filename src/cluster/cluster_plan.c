@@ -35,14 +35,22 @@ int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct k
     return rc;
 }
 
+int32_t kvmig__cluster_check_synced(const struct kvmig_cluster *cluster, const char *where)
+{
+    if (cluster->synced)
+        return 0;
+    return kvmig__fail(kvmig__error_new(-KVMIG_ENOTSYNCED, where, NULL, "wait for KVMIG_EVENT_CLUSTER_SYNCED",
+                                        "the cluster view has not been read yet"));
+}
+
 int32_t kvmig__cluster_attach_locked(struct kvmig_cluster *cluster, const char *vm, const char *vmim,
                                      struct kvmig_plan **out_plan)
 {
+    const int32_t rc = kvmig__cluster_check_synced(cluster, "kvmig_session_start");
+
     *out_plan = NULL;
-    if (!cluster->synced)
-        return kvmig__fail(kvmig__error_new(-KVMIG_ENOTSYNCED, "kvmig_session_start", NULL,
-                                            "wait for KVMIG_EVENT_CLUSTER_SYNCED",
-                                            "the cluster view has not been read yet"));
+    if (rc < 0)
+        return rc;
     if (!cluster->kube)
         return kvmig__fail(kvmig__error_new(-ENOTSUP, "kvmig_session_start: attach", vmim,
                                             "Open the view with a kubeconfig.",

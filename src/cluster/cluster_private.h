@@ -39,6 +39,10 @@ struct kvmig_cluster {
         struct kvmig__cluster_host **v;
         size_t n;
     } hosts;
+    struct {
+        struct kvmig__cluster_host **v;
+        size_t n;
+    } removed; /* nodes that have left the cluster */
     struct kvmig__queries queries; /* what the guests of the view raise */
     uint64_t queries_round; /* counts the times that something was added to them */
 

@@ -529,8 +529,4 @@ uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct
 /* How many wait so: all, or those that leave one node. */
 uint32_t kvmig__kube_queue_length(const struct kvmig__kube *kube, const char *source_node);
 
-/* ---- nodes and VMIs in the common model (kube_hosts.c) ----
- * A node as a host with the VMIs that run on it as its domains (name "NAMESPACE/NAME", uuid = the VMI's UID); owned. */
-struct kvmig__host *kvmig__kube_host(const struct kvmig__kube *kube, const struct kvmig__kube_node *node);
-
 #endif

@@ -4,7 +4,7 @@
  * and what runs on them. Takes what the API says and decides nothing: the planner and the sessions of KubeVirt read
  * the store itself. Pure: no handle, lock, clock, JSON; any thread. What is returned belongs to the caller.
  */
-#include "cluster/kube.h"
+#include "cluster/kube_places.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,27 +46,28 @@ static uint64_t pod_memory(const struct kvmig__kube_pod *pod)
     return (together > largest ? together : largest) + or_zero(whole(&pod->overhead, "memory"));
 }
 
-static uint64_t requested_memory(const struct kvmig__kube *kube, const char *node)
+static uint64_t requested_memory(const struct kvmig__kube_places *places, const char *node)
 {
     uint64_t sum = 0;
+    size_t n;
+    const struct kvmig__kube_place *there = kvmig__places_at(places, node, &n);
 
-    KVMIG__KUBE_EACH(kube, POD, pod)
-    {
-        if (kvmig__str_eq(pod->node, node) && kvmig__pod_is_launcher(pod) && !kvmig__pod_is_final(pod))
-            sum += pod_memory(pod);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (there[i].pod)
+            sum += pod_memory(there[i].pod);
     return sum;
 }
 
-static void fill_sizes(struct kvmig__host *host, const struct kvmig__kube *kube, const struct kvmig__kube_node *node)
+static void fill_sizes(struct kvmig__host *host, const struct kvmig__kube_places *places,
+                       const struct kvmig__kube_node *node)
 {
     uint64_t cpus = either(whole(&node->capacity, "cpu"), whole(&node->allocatable, "cpu")), used;
 
     host->cpus = cpus == KVMIG__UNKNOWN ? 0 : cpus > UINT32_MAX ? UINT32_MAX : (uint32_t)cpus;
     host->memory_total = either(whole(&node->allocatable, "memory"), whole(&node->capacity, "memory"));
-    if (host->memory_total == KVMIG__UNKNOWN || !kvmig__kube_is_known(kube, KVMIG__KUBE_POD))
+    if (host->memory_total == KVMIG__UNKNOWN || !kvmig__kube_is_known(places->kube, KVMIG__KUBE_POD))
         return;
-    used = requested_memory(kube, node->meta.name);
+    used = requested_memory(places, node->meta.name);
     host->memory_free = used < host->memory_total ? host->memory_total - used : 0;
 }
 
@@ -185,36 +186,16 @@ static struct kvmig__domain *add_domain(struct kvmig__host *host, const struct k
 
 /* ---- migrations ---- */
 
-/* The one that is under way; NULL if none. */
-static const struct kvmig__kube_vmim *migration_of(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi)
-{
-    const struct kvmig__kube_vmim *vmim = kvmig__kube_vmim_of(kube, vmi);
-
-    return vmim && !kvmig__vmim_is_final(vmim) ? vmim : NULL;
-}
-
-/* Where it goes to: as handed off, or else where its target launcher was scheduled. */
-static const char *target_of(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
-                             const struct kvmig__kube_vmim *vmim)
-{
-    const struct kvmig__kube_pod *pod;
-
-    if (vmim->meta.uid && kvmig__str_eq(vmim->meta.uid, vmi->migration.uid) && vmi->migration.target_node)
-        return vmi->migration.target_node;
-    pod = kvmig__kube_target_pod(kube, vmim);
-    return pod && !kvmig__pod_is_final(pod) ? pod->node : NULL;
-}
-
 static void add_running(struct kvmig__host *host, const struct kvmig__kube_vmi *vmi,
-                        const struct kvmig__kube_vmim *vmim, const char *target)
+                        const struct kvmig__kube_move *move)
 {
     struct kvmig__domain *domain = add_domain(host, vmi);
 
-    if (!vmim)
+    if (!move)
         return;
     domain->job_active = true;
     /* Once the guest has moved, this node is the target, and the migration is only being tidied up. */
-    domain->migrating_in = kvmig__str_eq(target, host->name);
+    domain->migrating_in = kvmig__str_eq(move->target, host->name);
     domain->migrating_out = !domain->migrating_in;
 }
 
@@ -229,34 +210,21 @@ static void add_incoming(struct kvmig__host *host, const struct kvmig__kube_vmi 
     domain->migrating_in = true;
 }
 
-static void add_incoming_domains(struct kvmig__host *host, const struct kvmig__kube *kube)
+static void fill_domains(struct kvmig__host *host, const struct kvmig__kube_places *places)
 {
-    KVMIG__KUBE_EACH(kube, VMIM, vmim)
-    {
-        const struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(kube, VMI, vmim->meta.ns, vmim->vmi);
+    size_t n;
+    const struct kvmig__kube_place *there = kvmig__places_at(places, host->name, &n);
 
-        if (!kvmig__vmim_is_final(vmim) && vmi && vmi->node && !kvmig__str_eq(vmi->node, host->name) &&
-            migration_of(kube, vmi) == vmim && kvmig__str_eq(target_of(kube, vmi, vmim), host->name))
-            add_incoming(host, vmi);
+    for (size_t i = 0; i < n; i++) {
+        if (there[i].vmi && there[i].incoming)
+            add_incoming(host, there[i].vmi);
+        else if (there[i].vmi)
+            add_running(host, there[i].vmi, kvmig__places_move(places, there[i].vmi));
     }
+    host->domains_known = kvmig__kube_is_known(places->kube, KVMIG__KUBE_VMI);
 }
 
-static void fill_domains(struct kvmig__host *host, const struct kvmig__kube *kube)
-{
-    KVMIG__KUBE_EACH(kube, VMI, vmi)
-    {
-        const struct kvmig__kube_vmim *vmim;
-
-        if (!kvmig__str_eq(vmi->node, host->name))
-            continue;
-        vmim = migration_of(kube, vmi);
-        add_running(host, vmi, vmim, vmim ? target_of(kube, vmi, vmim) : NULL);
-    }
-    add_incoming_domains(host, kube);
-    host->domains_known = kvmig__kube_is_known(kube, KVMIG__KUBE_VMI);
-}
-
-struct kvmig__host *kvmig__kube_host(const struct kvmig__kube *kube, const struct kvmig__kube_node *node)
+struct kvmig__host *kvmig__places_host(const struct kvmig__kube_places *places, const struct kvmig__kube_node *node)
 {
     struct kvmig__host *host = kvmig__host_new();
     const char *arch =
@@ -266,8 +234,8 @@ struct kvmig__host *kvmig__kube_host(const struct kvmig__kube *kube, const struc
     host->uri = kvmig__asprintf("kube://%s", node->meta.name);
     host->uuid = kvmig__strdup(node->meta.uid);
     host->arch = kvmig__strdup(arch);
-    fill_sizes(host, kube, node);
+    fill_sizes(host, places, node);
     fill_state(host, node);
-    fill_domains(host, kube);
+    fill_domains(host, places);
     return host;
 }

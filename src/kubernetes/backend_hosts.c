@@ -4,8 +4,8 @@
  * changed. Answers where a VMI is from the store, and makes drivers for sessions. Does not act on a node: KubeVirt's own agents do.
  * In dispatch or a public call, with the context lock held. The view owns the hosts and closes them.
  */
+#include "cluster/kube_places.h"
 #include "kubernetes/backend_internal.h"
-#include "session/driver.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -112,19 +112,11 @@ static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t a
         "%s is nothing that a client may do on a node of a KubeVirt cluster", kvmig_location_action_name(action));
 }
 
-static struct kvmig__driver *host_driver_new(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
-                                             struct kvmig_session *session, const struct kvmig__driver_limits *limits)
-{
-    (void)target; /* may change, or be chosen later */
-    return kvmig__kube_driver_new(((struct kvmig__kube_host *)source)->backend, session, limits);
-}
-
 static const struct kvmig__host_backend_ops ops = {
     .refresh = host_refresh,
     .close = host_close,
     .read_side = host_read_side,
-    .act = host_act,
-    .driver_new = host_driver_new,
+    .act = host_act, /* no driver_new: a migration is made with the cluster, not with a node */
 };
 
 /* ---- nodes to hosts ---- */
@@ -153,7 +145,8 @@ static struct kvmig__kube_host *add_host(struct kvmig__kube_backend *backend, co
 }
 
 /* A node that is not Ready is there, but its facts may be old: the planner has findings for that; the host is not lost. */
-static void report_node(struct kvmig__kube_backend *backend, const struct kvmig__kube_node *node)
+static void report_node(struct kvmig__kube_backend *backend, const struct kvmig__kube_places *places,
+                        const struct kvmig__kube_node *node)
 {
     struct kvmig__kube_host *host = find_host(backend, node->meta.name);
     const struct kvmig_error *lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_NODE);
@@ -162,45 +155,53 @@ static void report_node(struct kvmig__kube_backend *backend, const struct kvmig_
         lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_VMI);
     if (!host)
         host = add_host(backend, node->meta.name);
+    else if (host->vanished)
+        kvmig__cluster_host_restore(host->host);
+    host->vanished = false;
     host->wanted = true;
     kvmig__cluster_host_begin(host->host);
     if (lost)
         kvmig__cluster_host_lost(host->host, kvmig__error_copy(lost));
     else
-        kvmig__cluster_host_facts(host->host, kvmig__kube_host(&backend->store, node));
+        kvmig__cluster_host_facts(host->host, kvmig__places_host(places, node));
 }
 
 /* Nodes that nobody told of, but on which VMIs run: without the right to read nodes these are all that is known. */
-static void report_unseen(struct kvmig__kube_backend *backend)
+static void report_unseen(struct kvmig__kube_backend *backend, const struct kvmig__kube_places *places)
 {
     KVMIG__KUBE_EACH(&backend->store, VMI, vmi)
     {
         struct kvmig__kube_node node = { .meta = { .kind = KVMIG__KUBE_NODE, .name = vmi->node } };
 
         if (vmi->node && !KVMIG__KUBE_FIND(&backend->store, NODE, NULL, vmi->node))
-            report_node(backend, &node);
+            report_node(backend, places, &node);
     }
 }
 
 static void drop_vanished(struct kvmig__kube_backend *backend)
 {
-    for (size_t i = backend->hosts.n; i-- > 0;) {
+    for (size_t i = 0; i < backend->hosts.n; i++) {
         struct kvmig__kube_host *host = backend->hosts.v[i];
 
-        if (!host->wanted)
+        if (!host->wanted && !host->vanished) {
+            host->vanished = true;
             kvmig__cluster_host_remove(host->host);
-        else
-            host->wanted = false;
+        }
+        host->wanted = false;
     }
 }
 
 void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
 {
+    struct kvmig__kube_places places;
+
+    kvmig__places_init(&places, &backend->store);
     KVMIG__KUBE_EACH(&backend->store, NODE, node)
     {
-        report_node(backend, node);
+        report_node(backend, &places, node);
     }
-    report_unseen(backend);
+    report_unseen(backend, &places);
+    kvmig__places_clear(&places);
     drop_vanished(backend);
     kvmig__cluster_check_sync(backend->cluster);
 }

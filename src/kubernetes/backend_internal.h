@@ -24,6 +24,7 @@ struct kvmig__kube_host { /* a node, as a host of the view */
     struct kvmig__kube_backend *backend;
     struct kvmig__cluster_host *host;
     char *node;
+    bool vanished; /* its node has left the cluster, and it the view */
     bool wanted; /* its node is still there (while the hosts are gone through) */
 };
 
@@ -48,6 +49,7 @@ struct kvmig__kube_backend {
     struct kvmig__kube_watcher *watchers;
     bool dirty; /* since hosts were told */
     int64_t next_report_ms; /* not before: a large view takes time to make */
+    bool pods_changed; /* or migrations: whose events are to be followed is looked at again */
     bool lost_told; /* that the server does not answer */
     bool hosts_told; /* once at least, when everything was in step */
     uint32_t page_size;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LAUNCHERS "labelSelector=kubevirt.io%20in%20%28virt-launcher%2Chotplug-disk%29"
 
@@ -82,6 +83,7 @@ void kvmig__kube_backend_learn(struct kvmig__kube_backend *backend, struct json_
         break;
     }
     if (object) {
+        backend->pods_changed = true;
         kvmig__kube_changed(backend);
         kvmig__kube_hosts_changed(backend);
     }
@@ -113,6 +115,8 @@ static void on_settled(void *owner)
 {
     struct kvmig__kube_source *source = owner;
 
+    if (source->kind == KVMIG__KUBE_POD || source->kind == KVMIG__KUBE_VMIM)
+        source->backend->pods_changed = true;
     kvmig__kube_changed(source->backend);
     if (makes_hosts(source->kind))
         kvmig__kube_hosts_changed(source->backend);
@@ -307,14 +311,34 @@ void kvmig__kube_sources_close(struct kvmig__kube_backend *backend)
 
 /* ---- events of the pods of running migrations ---- */
 
+/* UIDs of the migrations that are not over, sorted; borrowed from the store. */
+struct uids {
+    const char **v;
+    size_t n;
+};
+
+static int compare_uid(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void find_running(const struct kvmig__kube *kube, struct uids *uids)
+{
+    KVMIG__KUBE_EACH(kube, VMIM, vmim)
+    {
+        if (vmim->meta.uid && !kvmig__vmim_is_final(vmim))
+            *KVMIG__PUSH(uids) = vmim->meta.uid;
+    }
+    if (uids->n)
+        qsort(uids->v, uids->n, sizeof(*uids->v), compare_uid);
+}
+
 /* A launcher or attachment pod that was made for a migration which is not over. */
-static bool is_followed(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod)
+static bool is_followed(const struct uids *running, const struct kvmig__kube_pod *pod)
 {
     const char *uid = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/migrationJobUID");
-    const struct kvmig__kube_vmim *vmim =
-        uid ? (const struct kvmig__kube_vmim *)kvmig__kube_find_uid(kube, KVMIG__KUBE_VMIM, uid) : NULL;
 
-    return vmim && !kvmig__vmim_is_final(vmim);
+    return uid && running->n && bsearch(&uid, running->v, running->n, sizeof(*running->v), compare_uid);
 }
 
 static bool has_source(const struct kvmig__kube_backend *backend, const struct kvmig__kube_meta *pod)
@@ -351,7 +375,7 @@ static void drop_events(struct kvmig__kube_backend *backend, const struct kvmig_
     }
 }
 
-static void close_ended(struct kvmig__kube_backend *backend)
+static void close_ended(struct kvmig__kube_backend *backend, const struct uids *running)
 {
     size_t kept = 0;
 
@@ -360,7 +384,7 @@ static void close_ended(struct kvmig__kube_backend *backend)
         const struct kvmig__kube_pod *pod =
             source->pod ? KVMIG__KUBE_FIND(&backend->store, POD, source->pod_ns, source->pod) : NULL;
 
-        if (!source->pod || (pod && is_followed(&backend->store, pod))) {
+        if (!source->pod || (pod && is_followed(running, pod))) {
             backend->sources.v[kept++] = source;
             continue;
         }
@@ -372,10 +396,19 @@ static void close_ended(struct kvmig__kube_backend *backend)
 
 void kvmig__kube_sources_follow_pods(struct kvmig__kube_backend *backend)
 {
-    KVMIG__KUBE_EACH(&backend->store, POD, pod)
-    {
-        if (is_followed(&backend->store, pod) && !has_source(backend, &pod->meta))
-            open_pod(backend, &pod->meta);
+    struct uids running = { NULL, 0 };
+
+    if (!backend->pods_changed)
+        return;
+    backend->pods_changed = false;
+    find_running(&backend->store, &running);
+    if (running.n) {
+        KVMIG__KUBE_EACH(&backend->store, POD, pod)
+        {
+            if (is_followed(&running, pod) && !has_source(backend, &pod->meta))
+                open_pod(backend, &pod->meta);
+        }
     }
-    close_ended(backend);
+    close_ended(backend, &running);
+    free(running.v);
 }

@@ -253,12 +253,20 @@ static bool set_basic(CURL *easy, const struct kvmig__access *access)
            SET(PASSWORD, access->basic_password ? access->basic_password : "");
 }
 
+/* libcurl sends a request again, without a word, when a connection that was used before is closed before it answers. What
+ * has an effect each time it is sent therefore gets a connection of its own: whether to send it again is for others to
+ * decide. */
+static bool set_once(CURL *easy, const char *method)
+{
+    return (strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0) || SET(FRESH_CONNECT, 1L);
+}
+
 static bool set_method(CURL *easy, const struct kvmig__ask *ask)
 {
-    bool ok = true;
+    bool ok = set_once(easy, ask->method);
 
     if (ask->body)
-        ok = SET(POSTFIELDSIZE_LARGE, (curl_off_t)strlen(ask->body)) && SET(POSTFIELDS, ask->body);
+        ok = ok && SET(POSTFIELDSIZE_LARGE, (curl_off_t)strlen(ask->body)) && SET(POSTFIELDS, ask->body);
     ok = ok && SET(CUSTOMREQUEST, ask->method);
     /* The lines of a watch are to come one by one, whatever a compressor would gather. */
     return ok && (ask->line || SET(ACCEPT_ENCODING, "gzip"));

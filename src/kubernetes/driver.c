@@ -240,6 +240,7 @@ static void driver_begin(struct kvmig__driver *driver, enum kvmig__step step)
         d->plan = kvmig_plan_ref(plan);
     }
     d->step = (int32_t)step;
+    kvmig__kube_try_again(d);
     begin[step](d);
     kvmig__kube_look_soon(d);
 }
@@ -286,7 +287,7 @@ static void free_texts(struct kvmig__kube_driver *d)
 {
     char *const texts[] = { d->ns,          d->vmi,        d->vmi_uid,     d->mark,        d->vmim,
                             d->vmim_uid,    d->ip_before,  d->ip_after,    d->told_target, d->told_wait,
-                            d->policy.name, d->policy.uid, d->back.pod_uid };
+                            d->policy.name, d->policy.uid, d->policy.dead, d->back.pod_uid, d->back.pod };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(texts); i++)
         free(texts[i]);
@@ -298,6 +299,7 @@ static void driver_free(struct kvmig__driver *driver)
     struct kvmig__timer *const timers[] = { &d->look_timer, &d->step_timer, &d->waits_timer, &d->poll_timer };
 
     kvmig__kube_unwatch(d->backend, &d->watcher);
+    kvmig__kube_hear_no_more(d);
     kvmig__errand_stop(&d->act);
     kvmig__errand_stop(&d->back_errand);
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(timers); i++)

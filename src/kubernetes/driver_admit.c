@@ -191,9 +191,10 @@ static void post_done(struct kvmig__kube_driver *d, const struct kvmig__answer *
                                                              "virtualmachineinstancemigrations.kubevirt.io")
                                   : kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL,
                                                      "the server's answer to the creation is no object");
-    /* A refusal is final, but for the one that our own migration may be the reason of. */
+    /* A refusal is final, but for the one that our own migration may be the reason of: something on the way may have sent the
+     * request twice. */
     d->post_is_final = answer->error && !kvmig__answer_is_trouble(answer);
-    if (d->post_is_final && d->posts == 1) {
+    if (d->post_is_final && d->posts == 1 && !kvmig__answer_is_in_flight(answer)) {
         d->maybe_posted = false;
         kvmig__kube_fail_soon(d, kvmig__error_copy(d->post_error));
         return;
@@ -379,7 +380,7 @@ static void follow_pending(struct kvmig__kube_driver *d)
         kvmig__kube_step_failed(d, error);
     else if (kvmig__kube_has_ended_badly(d))
         kvmig__kube_step_failed(d, kvmig__kube_ended_error(d));
-    else if (d->vmim && (d->follow.stage > KVMIG__STAGE_PENDING || kvmig__kube_has_moved(d)))
+    else if (d->vmim && kvmig__kube_has_reached(d, KVMIG__STAGE_SCHEDULING))
         kvmig__kube_step_ok(d);
     else if (d->back.wanted && kvmig__kube_taken_back(d))
         kvmig__kube_step_failed(d, kvmig__kube_cancelled_error(d));

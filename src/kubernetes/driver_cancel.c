@@ -6,9 +6,12 @@
  * context lock held.
  */
 #include "kubernetes/driver_internal.h"
+#include "kubernetes/objects.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define AGAIN_MS 1000 /* between two tries of what was answered, but with nothing definite */
 
 static bool in_postcopy(const struct kvmig__kube_driver *d)
 {
@@ -41,16 +44,31 @@ static bool pod_is_due(const struct kvmig__kube_driver *d)
 }
 
 /* The answer to a deletion: what is not there, or is another one of that name by now, needs no deletion. */
-static bool is_gone(const struct kvmig__answer *answer)
+static bool is_gone(const struct kvmig__answer *answer, int32_t kind, const char *name)
 {
-    return !answer->error || answer->status == 404 || answer->status == 409;
+    return !answer->error || answer->status == 409 || kvmig__answer_absent(answer, kind, name);
 }
 
-static void back_failed(struct kvmig__kube_driver *d, struct kvmig_error *error)
+/* ---- what did not work ---- */
+
+void kvmig__kube_back_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer *answer,
+                              struct kvmig_error *error)
 {
     kvmig__error_free(d->back.error);
     d->back.error = error;
-    d->back.failed = true;
+    if (!answer || kvmig__answer_is_refusal(answer))
+        d->back.failed = true;
+    else
+        d->back.late = true;
+    d->back.again_ms = kvmig__now_ms() + AGAIN_MS;
+}
+
+void kvmig__kube_try_again(struct kvmig__kube_driver *d)
+{
+    d->back.failed = d->back.late = false;
+    d->back.again_ms = 0;
+    d->policy.part = 0;
+    d->policy.put_off = false;
 }
 
 /* ---- requests ---- */
@@ -63,7 +81,7 @@ static void eviction_done(struct kvmig__kube_driver *d, const struct kvmig__answ
             d, "EVACUATION_PENDING", KVMIG_SEVERITY_WARN, NULL,
             "Uncordon the node, or cancel the eviction with the subresource evacuate/cancel (KubeVirt 1.7 and newer).",
             "the eviction behind the migration could not be withdrawn, so it will be created again: %s",
-            answer->error->message);
+            kvmig__answer_text(answer));
 }
 
 static void stop_eviction(struct kvmig__kube_driver *d)
@@ -76,36 +94,93 @@ static void stop_eviction(struct kvmig__kube_driver *d)
                                      "evacuate/cancel",
                                      ns, vmi),
                      kvmig__json_take_string(options), NULL, d->limits.abort_ms, eviction_done);
+    d->back_errand.any_404 = true; /* an older KubeVirt has no such page */
     free(ns);
     free(vmi);
 }
 
 static void vmim_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    if (is_gone(answer))
-        d->back.deleted = true;
-    else
-        back_failed(d, kvmig__kube_denied_error(d, answer, "cancel the migration", "delete",
-                                                "virtualmachineinstancemigrations.kubevirt.io"));
+    d->back.deleted = is_gone(answer, KVMIG__KUBE_VMIM, d->vmim);
+    if (!d->back.deleted)
+        kvmig__kube_back_trouble(d, answer,
+                                 kvmig__kube_denied_error(d, answer, "cancel the migration", "delete",
+                                                          "virtualmachineinstancemigrations.kubevirt.io"));
+}
+
+/* ---- the target pod ---- */
+
+/* A refusal is final for this pod; anything else is tried again. Said once. */
+static void pod_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, const char *what)
+{
+    d->back.pod_deleted = kvmig__answer_is_refusal(answer);
+    d->back.again_ms = kvmig__now_ms() + AGAIN_MS;
+    if (!d->back.pod_told)
+        kvmig__kube_remark(
+            d, "LEFTOVER_TARGET_POD", KVMIG_SEVERITY_WARN, NULL,
+            "The cancel takes effect when the copy begins, or when the launcher gives up after some minutes.",
+            "target pod %s %s: %s", d->back.pod, what, answer->error ? kvmig__answer_text(answer) : "no such object");
+    d->back.pod_told = true;
 }
 
 static void pod_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    d->back.pod_deleted = true;
-    if (!is_gone(answer))
-        kvmig__kube_remark(
-            d, "LEFTOVER_TARGET_POD", KVMIG_SEVERITY_WARN, NULL,
-            "The cancel takes effect when the copy begins, or when the launcher gives up after some minutes.",
-            "target pod %s could not be deleted: %s", d->follow.target_pod, answer->error->message);
+    if (is_gone(answer, KVMIG__KUBE_POD, d->back.pod))
+        d->back.pod_deleted = true;
+    else
+        pod_trouble(d, answer, "could not be deleted");
 }
 
 static void delete_pod(struct kvmig__kube_driver *d)
 {
-    kvmig__str_set(&d->back.pod_uid, d->follow.target_pod_uid);
     kvmig__log(d->context, KVMIG_LOG_INFO, "kubernetes", "%s: deletes target pod %s/%s", kvmig__session_id(d->session),
-               d->ns, d->follow.target_pod);
-    kvmig__errand_go(&d->back_errand, "DELETE", kvmig__kube_path(KVMIG__KUBE_POD, d->ns, d->follow.target_pod),
-                     kvmig__delete_options(d->follow.target_pod_uid), NULL, d->limits.abort_ms, pod_deleted);
+               d->ns, d->back.pod);
+    kvmig__errand_go(&d->back_errand, "DELETE", kvmig__kube_path(KVMIG__KUBE_POD, d->ns, d->back.pod),
+                     kvmig__delete_options(d->back.pod_uid), NULL, d->limits.abort_ms, pod_deleted);
+}
+
+struct kvmig__kube_vmi *kvmig__kube_fresh_vmi(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct json_object *json = kvmig__answer_object(answer, KVMIG__KUBE_VMI);
+    struct kvmig__kube_meta *object = json ? kvmig__object_decode(json, KVMIG__KUBE_VMI) : NULL;
+
+    if (json)
+        kvmig__kube_backend_learn(d->backend, json);
+    json_object_put(json);
+    return (struct kvmig__kube_vmi *)object;
+}
+
+/* The copy of our migration, and no other, has not begun: the guest runs on the source, and depends on nothing else. */
+static bool is_safe_for(const struct kvmig__kube_driver *d, const struct kvmig__kube_vmi *vmi)
+{
+    const struct kvmig__kube_migration_state *now = &vmi->migration;
+
+    return kvmig__str_eq(vmi->meta.uid, d->vmi_uid) && kvmig__str_eq(vmi->node, d->follow.source_node) &&
+           kvmig__str_eq(now->uid, d->vmim_uid) && !now->start_ms && !now->domain_ready_ms &&
+           (!now->target_pod || kvmig__str_eq(now->target_pod, d->back.pod));
+}
+
+static void source_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct kvmig__kube_vmi *vmi = kvmig__kube_fresh_vmi(d, answer);
+
+    if (!vmi)
+        pod_trouble(d, answer, "is not deleted, for it is not proven that the copy has not begun");
+    else if (is_safe_for(d, vmi))
+        delete_pod(d);
+    else
+        d->back.again_ms = kvmig__now_ms() + AGAIN_MS; /* it is too late for it, or the store will tell */
+    kvmig__kube_object_free(vmi ? &vmi->meta : NULL);
+}
+
+/* What is known may be old: the guest may run in that pod by now. */
+static void prove_and_delete_pod(struct kvmig__kube_driver *d)
+{
+    kvmig__str_set(&d->back.pod, d->follow.target_pod);
+    kvmig__str_set(&d->back.pod_uid, d->follow.target_pod_uid);
+    d->back.pod_deleted = false;
+    kvmig__errand_go(&d->back_errand, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL,
+                     d->limits.abort_ms, source_read);
 }
 
 static void tell_refused(struct kvmig__kube_driver *d)
@@ -135,7 +210,7 @@ static void take_back_vmim(struct kvmig__kube_driver *d)
         kvmig__errand_go(&d->back_errand, "DELETE", kvmig__kube_path(KVMIG__KUBE_VMIM, d->ns, d->vmim),
                          kvmig__delete_options(d->vmim_uid), NULL, d->limits.abort_ms, vmim_deleted);
     else if (pod_is_due(d))
-        delete_pod(d);
+        prove_and_delete_pod(d);
 }
 
 void kvmig__kube_take_back_look(struct kvmig__kube_driver *d)
@@ -146,7 +221,7 @@ void kvmig__kube_take_back_look(struct kvmig__kube_driver *d)
         tell_refused(d);
         return;
     }
-    if (kvmig__kube_has_moved(d) || d->back.failed)
+    if (kvmig__kube_has_moved(d) || d->back.failed || kvmig__now_ms() < d->back.again_ms)
         return;
     if (kvmig__kube_moves_volumes(d))
         kvmig__kube_volumes_revert(d);
@@ -157,7 +232,7 @@ void kvmig__kube_take_back_look(struct kvmig__kube_driver *d)
 
 bool kvmig__kube_taken_back(const struct kvmig__kube_driver *d)
 {
-    if (!kvmig__kube_is_ours_to_end(d) || d->back.failed || in_postcopy(d))
+    if (!kvmig__kube_is_ours_to_end(d) || d->back.failed || d->back.late || in_postcopy(d))
         return true;
     if (kvmig__errand_busy(&d->back_errand) || d->maybe_posted)
         return false;
@@ -186,6 +261,7 @@ void kvmig__kube_abort(struct kvmig__kube_driver *d)
     if (!d->call_out)
         return;
     d->back.refused = false;
+    kvmig__kube_try_again(d);
     if (!d->abort_by_ms) {
         d->abort_by_ms = kvmig__now_ms() + d->limits.abort_ms;
         kvmig__timer_arm(&d->step_timer, d->abort_by_ms);
@@ -194,8 +270,8 @@ void kvmig__kube_abort(struct kvmig__kube_driver *d)
     if (!kvmig__kube_is_ours_to_end(d)) { /* our limit, not the caller: it goes on without us */
         char *where = kvmig__kube_where(d);
 
-        back_failed(
-            d, kvmig__error_new(ETIMEDOUT, where, NULL, "Attach to it again, or cancel it.",
+        kvmig__kube_back_trouble(
+            d, NULL, kvmig__error_new(ETIMEDOUT, where, NULL, "Attach to it again, or cancel it.",
                                 "the migration was started by somebody else, and is not aborted by a limit of this "
                                 "session"));
         free(where);

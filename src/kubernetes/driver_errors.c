@@ -130,7 +130,7 @@ static char *other_migration(const struct kvmig__kube_driver *d)
 static struct kvmig_error *in_flight_error(const struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
     char *where = kvmig__kube_where(d), *other = other_migration(d);
-    struct kvmig_error *error = kvmig__error_new(KVMIG_EBLOCKED, where, answer->error->message,
+    struct kvmig_error *error = kvmig__error_new(KVMIG_EBLOCKED, where, kvmig__answer_text(answer),
                                                  "Wait for the other migration to end, attach to it, or cancel it.",
                                                  "VM %s/%s is being migrated already: %s", d->ns, d->vmi, other);
 
@@ -150,7 +150,7 @@ static struct kvmig_error *no_right_error(const struct kvmig__kube_driver *d, co
                                      "newer; the roles admin and edit do not have it)"
                                    : "");
     struct kvmig_error *error =
-        kvmig__error_new(EPERM, where, answer->error->message, hint,
+        kvmig__error_new(EPERM, where, kvmig__answer_text(answer), hint,
                          "could not %s: the account lacks the right to %s %s", doing, verb, resource);
 
     free(where);
@@ -158,21 +158,26 @@ static struct kvmig_error *no_right_error(const struct kvmig__kube_driver *d, co
     return error;
 }
 
+bool kvmig__answer_is_in_flight(const struct kvmig__answer *answer)
+{
+    return answer->error && says(kvmig__answer_text(answer), "in-flight migration detected");
+}
+
 struct kvmig_error *kvmig__kube_denied_error(const struct kvmig__kube_driver *d, const struct kvmig__answer *answer,
                                              const char *doing, const char *verb, const char *resource)
 {
-    const char *text = answer->error->message;
+    const char *text = kvmig__answer_text(answer);
     char *where;
     struct kvmig_error *error;
 
-    if (says(text, "in-flight migration detected"))
+    if (kvmig__answer_is_in_flight(answer))
         return in_flight_error(d, answer);
     if (answer->status == 403 && !says(text, "denied the request") && !says(text, "exceeded quota"))
         return no_right_error(d, answer, doing, verb, resource);
     where = kvmig__kube_where(d);
     if (kvmig__answer_is_trouble(answer) || answer->status == 401)
         error = kvmig__error_new(answer->error->code, where, answer->error->evidence, answer->error->hint,
-                                 "could not %s: %s", doing, text);
+                                 "could not %s: %s", doing, answer->error->message);
     else
         error = kvmig__error_new(KVMIG_EBLOCKED, where, text,
                                  "The server's own text says what is wrong; ask for a plan to see all of it at once.",

@@ -46,10 +46,22 @@ bool kvmig__kube_is_over(const struct kvmig__kube_driver *d)
            d->follow.end == KVMIG__END_LOST;
 }
 
+bool kvmig__kube_has_reached(const struct kvmig__kube_driver *d, int32_t stage)
+{
+    return (d->follow.stage >= stage && d->follow.stage != KVMIG__STAGE_FAILED) || kvmig__kube_has_moved(d);
+}
+
 /* The VMIM says that it succeeded; the VMI, which proves it, may be seen to later. */
 static bool is_reported_done(const struct kvmig__kube_driver *d)
 {
     return d->follow.stage == KVMIG__STAGE_SUCCEEDED && d->follow.end != KVMIG__END_LOST;
+}
+
+/* Before the hand-off KubeVirt removes the pods of a migration that it gives up, and its event says which of its timers that was. */
+static bool cause_is_known(const struct kvmig__follow *follow)
+{
+    return follow->verdict && !kvmig__str_eq(follow->verdict, "FAILED") &&
+           (follow->handed_off || !kvmig__str_eq(follow->verdict, "TARGET_POD_LOST"));
 }
 
 /* The event that tells why comes a little after the end, and the VMI's last state may too. */
@@ -61,8 +73,7 @@ bool kvmig__kube_has_ended_badly(struct kvmig__kube_driver *d)
         return false;
     if (!d->ended_seen_ms)
         d->ended_seen_ms = kvmig__now_ms();
-    return d->back.wanted || (d->follow.verdict && !kvmig__str_eq(d->follow.verdict, "FAILED")) ||
-           kvmig__now_ms() - d->ended_seen_ms >= CAUSE_MS;
+    return d->back.wanted || cause_is_known(&d->follow) || kvmig__now_ms() - d->ended_seen_ms >= CAUSE_MS;
 }
 
 /* ---- telling ---- */
@@ -223,7 +234,7 @@ void kvmig__kube_stage_look(struct kvmig__kube_driver *d)
 
     if (kvmig__kube_has_ended_badly(d))
         kvmig__kube_step_failed(d, kvmig__kube_ended_error(d));
-    else if (d->follow.stage >= wanted || kvmig__kube_has_moved(d))
+    else if (kvmig__kube_has_reached(d, wanted))
         kvmig__kube_step_ok(d);
     else if (d->back.wanted && kvmig__kube_taken_back(d))
         kvmig__kube_step_failed(d, kvmig__kube_cancelled_error(d));

@@ -25,7 +25,8 @@
 struct kvmig__kube_driver;
 typedef void (*kvmig__errand_fn)(struct kvmig__kube_driver *d, const struct kvmig__answer *answer);
 
-/* One request at a time; while the server is in trouble it is repeated, with back-off, until its time is over. */
+/* One request at a time; while the server is in trouble it is repeated, with back-off, until its time is over. Nothing
+ * is sent before the caller has heard the checkpoints that go before it. */
 struct kvmig__errand {
     struct kvmig__kube_driver *driver;
     struct kvmig__request_http *request;
@@ -35,6 +36,9 @@ struct kvmig__errand {
     kvmig__errand_fn done; /* NULL = idle */
     int64_t until_ms, delay_ms;
     bool once; /* not to be repeated: it may have had its effect */
+    bool any_404; /* is an answer, whoever gives it */
+    bool held; /* until the checkpoints are heard */
+    uint32_t sent; /* how often */
 };
 
 enum kvmig__admit_state {
@@ -51,8 +55,11 @@ struct kvmig__take_back {
     bool deleted; /* the server took the deletion of the VMIM, or has none */
     bool pod_deleted; /* ... of the target launcher pod named by pod_uid */
     bool refused; /* post-copy: told the session */
-    bool failed; /* it cannot be done; error says why */
-    char *pod_uid;
+    bool failed; /* it cannot be done: the server refuses; error says why */
+    bool late; /* the server said nothing definite so far, and is asked on; error says what it said */
+    int64_t again_ms; /* nothing is sent before that; CLOCK_MONOTONIC */
+    bool pod_told; /* that the pod stays */
+    char *pod, *pod_uid;
     struct kvmig_error *error;
 };
 
@@ -90,9 +97,12 @@ struct kvmig__kube_temporary_policy {
     bool wanted; /* it may exist */
     bool labelled; /* the VMI may have our label */
     char *name, *uid;
+    char *dead; /* mark of a session that left its label behind */
     bool told; /* whether it was applied */
+    uint32_t tries; /* patches that met another change of the VMI */
     size_t policy_item, label_item;
-    int32_t part; /* of its removal, or replacement */
+    int32_t part; /* of its removal */
+    bool put_off; /* its removal has to be tried again by a later step */
 };
 
 enum kvmig__end_part { /* of FINISH and UNDO, in this order; each has its share of the time */
@@ -130,6 +140,7 @@ struct kvmig__kube_driver {
 
     char *ns, *vmi, *vmi_uid;
     char *mark; /* names this session in the cluster; unique */
+    struct kvmig__kube_hearing *hearing; /* of checkpoints that the caller has not heard yet; NULL = none */
     char *vmim, *vmim_uid; /* NULL = not known (yet) */
     bool attached; /* somebody else's */
     bool resumed;
@@ -194,12 +205,23 @@ void kvmig__errand_go_once(struct kvmig__errand *errand, const char *method, cha
 /* Waits, and calls done with NULL. */
 void kvmig__errand_wait(struct kvmig__errand *errand, int64_t ms, kvmig__errand_fn done);
 void kvmig__errand_stop(struct kvmig__errand *errand); /* no done any more */
+void kvmig__errand_release(struct kvmig__errand *errand); /* sends what was held */
 bool kvmig__errand_busy(const struct kvmig__errand *errand);
 /* The server has said nothing definite: it may or may not have done it, or will if asked again. */
 bool kvmig__answer_is_trouble(const struct kvmig__answer *answer);
+/* The server's own words, or else why there are none. The answer is an error; borrowed from it. */
+const char *kvmig__answer_text(const struct kvmig__answer *answer);
 struct json_object *kvmig__answer_json(const struct kvmig__answer *answer); /* owned; NULL if it is none */
+/* The object of that kind, with a uid, that a success brought; owned; NULL: it is something else. */
+struct json_object *kvmig__answer_object(const struct kvmig__answer *answer, int32_t kind);
+/* The server has understood the request and refuses it: asking again changes nothing. */
+bool kvmig__answer_is_refusal(const struct kvmig__answer *answer);
+/* The API server itself says that there is no such object: a Status that is about it. Any other 404 proves nothing. */
+bool kvmig__answer_absent(const struct kvmig__answer *answer, int32_t kind, const char *name);
 /* "/apis/kubevirt.io/v1/namespaces/NS/virtualmachineinstances/NAME"; name NULL = the collection; owned */
 char *kvmig__kube_path(int32_t kind, const char *ns, const char *name);
+/* One operation of a JSON patch; takes path and value (NULL = none). */
+void kvmig__patch_add(struct json_object *patch, const char *op, char *path, struct json_object *value);
 char *kvmig__delete_options(const char *uid); /* with a precondition, unless uid is NULL; owned */
 struct json_object *kvmig__json_new(const char *key, const char *value); /* {key: value} */
 struct json_object *kvmig__json_child(struct json_object *object, const char *key); /* a new object member; borrowed */
@@ -209,6 +231,8 @@ struct json_object *kvmig__json_at(struct json_object *object, const char *path)
 /* ---- driver_errors.c ---- all owned */
 /* Why the migration ended without having moved the guest. */
 struct kvmig_error *kvmig__kube_ended_error(const struct kvmig__kube_driver *d);
+/* Refused because the VM is being migrated already. */
+bool kvmig__answer_is_in_flight(const struct kvmig__answer *answer);
 /* doing: "start a migration of the VM"; verb, resource: for a right that is missing. */
 struct kvmig_error *kvmig__kube_denied_error(const struct kvmig__kube_driver *d, const struct kvmig__answer *answer,
                                              const char *doing, const char *verb, const char *resource);
@@ -234,6 +258,8 @@ void kvmig__kube_follow_start(struct kvmig__kube_driver *d); /* follow is about 
 void kvmig__kube_follow_look(struct kvmig__kube_driver *d); /* reads the store, tells what changed; answers nothing */
 bool kvmig__kube_is_over(const struct kvmig__kube_driver *d); /* final, gone, or never there */
 bool kvmig__kube_has_moved(const struct kvmig__kube_driver *d);
+/* It is in that stage or beyond it, and has not failed. */
+bool kvmig__kube_has_reached(const struct kvmig__kube_driver *d, int32_t stage);
 bool kvmig__kube_has_ended_badly(struct kvmig__kube_driver *d);
 void kvmig__kube_stage_look(struct kvmig__kube_driver *d); /* SCHEDULE, PREPARE; may answer */
 void kvmig__kube_stage_due(struct kvmig__kube_driver *d); /* may answer */
@@ -249,8 +275,15 @@ int32_t kvmig__kube_cancel_effect(const struct kvmig__kube_driver *d);
 void kvmig__kube_take_back(struct kvmig__kube_driver *d); /* wanted from now on */
 void kvmig__kube_take_back_look(struct kvmig__kube_driver *d); /* sends what is due; answers nothing */
 bool kvmig__kube_is_ours_to_end(const struct kvmig__kube_driver *d);
-/* The server has been asked for all that can be taken back, or that cannot be done. */
+/* The server has been asked for all that can be taken back, or that cannot be done (now). */
 bool kvmig__kube_taken_back(const struct kvmig__kube_driver *d);
+/* What could not be taken back, or cleaned up, is tried again: a step or an abort begins. */
+void kvmig__kube_try_again(struct kvmig__kube_driver *d);
+/* The VMI that was just read, which the store gets too; owned (kvmig__kube_object_free). NULL: there was none in it. */
+struct kvmig__kube_vmi *kvmig__kube_fresh_vmi(struct kvmig__kube_driver *d, const struct kvmig__answer *answer);
+/* Takes error. Only what the server definitely refuses is given up. answer NULL = definite, not the server's word. */
+void kvmig__kube_back_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer *answer,
+                              struct kvmig_error *error);
 
 /* ---- driver_end.c ---- */
 void kvmig__kube_locate_begin(struct kvmig__kube_driver *d);
@@ -296,7 +329,9 @@ bool kvmig__volumes_are_at(struct json_object *vm, const struct kvmig__kube_volu
 struct json_object *kvmig__volumes_strategy_patch(struct json_object *vm, const char *strategy);
 
 /* ---- driver_token.c ---- */
+/* Requests that begin after it are sent when the caller has heard it. */
 void kvmig__kube_checkpoint(struct kvmig__kube_driver *d);
+void kvmig__kube_hear_no_more(struct kvmig__kube_driver *d); /* the driver goes */
 /* Takes up what the token tells; an owned error if it is about another VM. */
 struct kvmig_error *kvmig__kube_token_read(struct kvmig__kube_driver *d, struct json_object *token);
 

@@ -14,19 +14,7 @@
 #define TEMPLATES "/spec/dataVolumeTemplates"
 #define STRATEGY "/spec/updateVolumesStrategy"
 
-/* ---- operations ---- */
-
-/* value is taken; NULL = an operation without one. path is taken. */
-static void add_op(struct json_object *patch, const char *op, char *path, struct json_object *value)
-{
-    struct json_object *entry = kvmig__json_new("op", op);
-
-    kvmig__json_add_str(entry, "path", path);
-    if (value)
-        json_object_object_add(entry, "value", value);
-    json_object_array_add(patch, entry);
-    free(path);
-}
+/* ---- JSON ---- */
 
 static struct json_object *text(const char *s)
 {
@@ -53,7 +41,7 @@ static struct json_object *new_patch(struct json_object *vm)
     const char *uid = kvmig__json_text(kvmig__json_at(vm, "metadata"), "uid");
 
     if (uid)
-        add_op(patch, "test", kvmig__strdup("/metadata/uid"), text(uid));
+        kvmig__patch_add(patch, "test", kvmig__strdup("/metadata/uid"), text(uid));
     return patch;
 }
 
@@ -136,8 +124,8 @@ bool kvmig__volumes_are_at(struct json_object *vm, const struct kvmig__kube_volu
 static void test_volume(struct json_object *patch, size_t index, const char *name, const struct claim_kind *kind,
                         const char *claim)
 {
-    add_op(patch, "test", kvmig__asprintf(VOLUMES "/%zu/name", index), text(name));
-    add_op(patch, "test", kvmig__asprintf(VOLUMES "/%zu/%s/%s", index, kind->key, kind->field), text(claim));
+    kvmig__patch_add(patch, "test", kvmig__asprintf(VOLUMES "/%zu/name", index), text(name));
+    kvmig__patch_add(patch, "test", kvmig__asprintf(VOLUMES "/%zu/%s/%s", index, kind->key, kind->field), text(claim));
 }
 
 /* The volume with a source of the other kind; what else the source says (hotpluggable) stays. */
@@ -187,11 +175,11 @@ static const struct claim_kind *move_volume(struct json_object *patch, struct js
     after = dv < 0 ? kind : &claim_kinds[dv > 0];
     test_volume(patch, index, change->volume, kind, claim);
     if (after == kind)
-        add_op(patch, "replace", kvmig__asprintf(VOLUMES "/%zu/%s/%s", index, kind->key, kind->field),
-               text(change->claim));
+        kvmig__patch_add(patch, "replace", kvmig__asprintf(VOLUMES "/%zu/%s/%s", index, kind->key, kind->field),
+                         text(change->claim));
     else
-        add_op(patch, "replace", kvmig__asprintf(VOLUMES "/%zu", index),
-               changed_kind(volume, kind, after, change->claim));
+        kvmig__patch_add(patch, "replace", kvmig__asprintf(VOLUMES "/%zu", index),
+                         changed_kind(volume, kind, after, change->claim));
     move = KVMIG__PUSH(&journal->moves);
     *move = (struct kvmig__kube_move){ .volume = kvmig__strdup(change->volume),
                                        .from = kvmig__strdup(claim),
@@ -202,7 +190,7 @@ static const struct claim_kind *move_volume(struct json_object *patch, struct js
 
 static void test_template(struct json_object *patch, size_t index, const char *name)
 {
-    add_op(patch, "test", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(name));
+    kvmig__patch_add(patch, "test", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(name));
 }
 
 /* A template whose DataVolume no volume names is refused by KubeVirt: it is renamed, or, for a plain claim,
@@ -224,7 +212,7 @@ static void move_templates(struct json_object *patch, struct json_object *vm, co
         if (remove[index])
             continue;
         test_template(patch, index, move->from);
-        add_op(patch, "replace", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(move->to));
+        kvmig__patch_add(patch, "replace", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(move->to));
     }
     for (size_t index = length_of(templates); index-- > 0;) {
         if (!remove[index])
@@ -232,7 +220,7 @@ static void move_templates(struct json_object *patch, struct json_object *vm, co
         test_template(
             patch, index,
             kvmig__json_text(kvmig__json_at(json_object_array_get_idx(templates, index), "metadata"), "name"));
-        add_op(patch, "remove", kvmig__asprintf(TEMPLATES "/%zu", index), NULL);
+        kvmig__patch_add(patch, "remove", kvmig__asprintf(TEMPLATES "/%zu", index), NULL);
     }
     free(remove);
 }
@@ -253,7 +241,7 @@ struct json_object *kvmig__volumes_patch(struct json_object *vm, const struct kv
     }
     if (!*out_error) {
         move_templates(patch, vm, becomes_dv, journal);
-        add_op(patch, "add", kvmig__strdup(STRATEGY), text("Migration"));
+        kvmig__patch_add(patch, "add", kvmig__strdup(STRATEGY), text("Migration"));
     } else {
         json_object_put(patch);
         patch = NULL;
@@ -288,7 +276,7 @@ static struct kvmig_error *put_back(struct json_object *patch, struct json_objec
     if (!claim || !kvmig__str_eq(claim, move->to))
         return changed_meanwhile(move, claim);
     test_volume(patch, index, move->volume, kind_of(volume), claim);
-    add_op(patch, "replace", kvmig__asprintf(VOLUMES "/%zu", index), json_tokener_parse(move->before));
+    kvmig__patch_add(patch, "replace", kvmig__asprintf(VOLUMES "/%zu", index), json_tokener_parse(move->before));
     return NULL;
 }
 
@@ -301,14 +289,14 @@ static void put_template_back(struct json_object *patch, struct json_object *tem
         return;
     if (index < length_of(templates)) {
         test_template(patch, index, move->to);
-        add_op(patch, "replace", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(move->from));
+        kvmig__patch_add(patch, "replace", kvmig__asprintf(TEMPLATES "/%zu/metadata/name", index), text(move->from));
         return;
     }
     if (!json_object_is_type(templates, json_type_array) && !*made) {
-        add_op(patch, "add", kvmig__strdup(TEMPLATES), json_object_new_array());
+        kvmig__patch_add(patch, "add", kvmig__strdup(TEMPLATES), json_object_new_array());
         *made = true;
     }
-    add_op(patch, "add", kvmig__strdup(TEMPLATES "/-"), json_tokener_parse(move->template_before));
+    kvmig__patch_add(patch, "add", kvmig__strdup(TEMPLATES "/-"), json_tokener_parse(move->template_before));
 }
 
 struct json_object *kvmig__volumes_reverse_patch(struct json_object *vm,
@@ -341,10 +329,10 @@ struct json_object *kvmig__volumes_strategy_patch(struct json_object *vm, const 
         return NULL;
     patch = new_patch(vm);
     if (now)
-        add_op(patch, "test", kvmig__strdup(STRATEGY), text(now));
+        kvmig__patch_add(patch, "test", kvmig__strdup(STRATEGY), text(now));
     if (strategy)
-        add_op(patch, "add", kvmig__strdup(STRATEGY), text(strategy));
+        kvmig__patch_add(patch, "add", kvmig__strdup(STRATEGY), text(strategy));
     else
-        add_op(patch, "remove", kvmig__strdup(STRATEGY), NULL);
+        kvmig__patch_add(patch, "remove", kvmig__strdup(STRATEGY), NULL);
     return patch;
 }

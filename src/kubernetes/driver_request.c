@@ -26,7 +26,17 @@ static void send(struct kvmig__errand *errand)
         .owner = errand,
     };
 
+    errand->held = errand->driver->hearing != NULL;
+    if (errand->held)
+        return;
+    errand->sent++;
     errand->request = kvmig__client_ask(kvmig__kube_backend_client(errand->driver->backend), &ask);
+}
+
+void kvmig__errand_release(struct kvmig__errand *errand)
+{
+    if (errand->held && errand->done)
+        send(errand);
 }
 
 static void finish(struct kvmig__errand *errand, const struct kvmig__answer *answer)
@@ -50,12 +60,26 @@ static void again_due(void *data)
         finish(errand, NULL);
 }
 
+/* A 404 without a Status is not about an object: something in front of the API server knows no such page. */
 bool kvmig__answer_is_trouble(const struct kvmig__answer *answer)
 {
     if (!answer->error)
         return false;
-    return answer->status == 0 || answer->status == 408 || answer->status == 429 || answer->status >= 500 ||
-           answer->error->code == -EBADMSG;
+    return answer->status == 0 || (answer->status == 404 && !answer->reason) || answer->status == 408 ||
+           answer->status == 429 || answer->status >= 500 || answer->error->code == -EBADMSG;
+}
+
+bool kvmig__answer_is_refusal(const struct kvmig__answer *answer)
+{
+    return answer->error && !kvmig__answer_is_trouble(answer) && answer->status >= 400 && answer->status != 401 &&
+           answer->status != 409;
+}
+
+const char *kvmig__answer_text(const struct kvmig__answer *answer)
+{
+    const struct kvmig_error *error = answer->error;
+
+    return answer->status && error->evidence ? error->evidence : error->message;
 }
 
 /* What cannot be mended by asking again: the server's name, certificate, or our credentials. */
@@ -72,13 +96,13 @@ static void answered(void *owner, const struct kvmig__answer *answer)
     errand->request = NULL;
     if (answer->retry_after_ms > delay_ms)
         delay_ms = answer->retry_after_ms;
-    if (errand->once || !kvmig__answer_is_trouble(answer) || is_hopeless(answer) ||
+    if (errand->once || !kvmig__answer_is_trouble(answer) || (errand->any_404 && answer->status == 404) || is_hopeless(answer) ||
         kvmig__now_ms() + delay_ms >= errand->until_ms) {
         finish(errand, answer);
         return;
     }
     kvmig__log(errand->driver->context, KVMIG_LOG_INFO, "kubernetes", "%s %s: %s; tried again", errand->method,
-               errand->path, answer->error->message);
+               errand->path, kvmig__answer_text(answer));
     errand->delay_ms = errand->delay_ms * 2 > LAST_DELAY_MS ? LAST_DELAY_MS : errand->delay_ms * 2;
     kvmig__timer_arm_in(&errand->again, delay_ms);
 }
@@ -106,7 +130,8 @@ static void start(struct kvmig__errand *errand, const char *method, char *path, 
     errand->content_type = NULL;
     errand->until_ms = kvmig__now_ms() + for_ms;
     errand->delay_ms = FIRST_DELAY_MS;
-    errand->once = false;
+    errand->once = errand->any_404 = errand->held = false;
+    errand->sent = 0;
     errand->done = done;
 }
 
@@ -148,7 +173,33 @@ bool kvmig__errand_busy(const struct kvmig__errand *errand)
 
 struct json_object *kvmig__answer_json(const struct kvmig__answer *answer)
 {
-    return answer->body ? json_tokener_parse(answer->body) : NULL;
+    return kvmig__client_json(answer->body, answer->length);
+}
+
+struct json_object *kvmig__answer_object(const struct kvmig__answer *answer, int32_t kind)
+{
+    struct json_object *object = answer->error ? NULL : kvmig__answer_json(answer);
+
+    if (kvmig__str_eq(kvmig__json_text(object, "kind"), kvmig__kube_kind_info(kind)->kind) &&
+        kvmig__json_text(kvmig__json_at(object, "metadata"), "uid"))
+        return object;
+    json_object_put(object);
+    return NULL;
+}
+
+bool kvmig__answer_absent(const struct kvmig__answer *answer, int32_t kind, const char *name)
+{
+    struct json_object *status = answer->status == 404 ? kvmig__answer_json(answer) : NULL;
+    struct json_object *details = kvmig__json_at(status, "details");
+    const char *of = kvmig__json_text(details, "kind");
+    const bool absent = kvmig__str_eq(kvmig__json_text(status, "kind"), "Status") &&
+                        kvmig__str_eq(kvmig__json_text(status, "reason"), "NotFound") &&
+                        kvmig__str_eq(kvmig__json_text(details, "name"), name) &&
+                        (!of || kvmig__str_eq(of, kvmig__kube_kind_info(kind)->plural) ||
+                         kvmig__str_eq(of, kvmig__kube_kind_info(kind)->kind));
+
+    json_object_put(status);
+    return absent;
 }
 
 char *kvmig__kube_path(int32_t kind, const char *ns, const char *name)
@@ -162,6 +213,17 @@ char *kvmig__kube_path(int32_t kind, const char *ns, const char *name)
     free(space);
     free(object);
     return path;
+}
+
+void kvmig__patch_add(struct json_object *patch, const char *op, char *path, struct json_object *value)
+{
+    struct json_object *entry = kvmig__json_new("op", op);
+
+    kvmig__json_add_str(entry, "path", path);
+    if (value)
+        json_object_object_add(entry, "value", value);
+    json_object_array_add(patch, entry);
+    free(path);
 }
 
 char *kvmig__delete_options(const char *uid)

@@ -11,6 +11,55 @@
 
 #define TOKEN_VERSION 1
 
+/* ---- hearing ---- */
+
+/* A delivery outlives the driver; whoever is last frees this. */
+struct kvmig__kube_hearing {
+    struct kvmig__kube_driver *driver; /* NULL: it is gone */
+    struct kvmig_context *context;
+    size_t out; /* deliveries under way */
+};
+
+/* A delivery, queued behind the event: by now the caller has it, and has stored it if it cares to. */
+static void heard(void *data)
+{
+    struct kvmig__kube_hearing *hearing = data;
+    struct kvmig_context *context = hearing->context;
+    struct kvmig__kube_driver *d;
+
+    kvmig__context_lock(context);
+    d = hearing->driver;
+    if (--hearing->out == 0) {
+        free(hearing);
+        if (d) {
+            d->hearing = NULL;
+            kvmig__errand_release(&d->act);
+            kvmig__errand_release(&d->back_errand);
+        }
+    }
+    kvmig__context_release(context);
+    kvmig__context_unlock(context);
+}
+
+static void wait_until_heard(struct kvmig__kube_driver *d)
+{
+    if (!d->hearing) {
+        d->hearing = kvmig__calloc(1, sizeof(*d->hearing));
+        d->hearing->driver = d;
+        d->hearing->context = d->context;
+    }
+    d->hearing->out++;
+    kvmig__context_hold(d->context);
+    kvmig__context_deliver(d->context, heard, NULL, d->hearing, true);
+}
+
+void kvmig__kube_hear_no_more(struct kvmig__kube_driver *d)
+{
+    if (d->hearing)
+        d->hearing->driver = NULL;
+    d->hearing = NULL;
+}
+
 /* ---- writing ---- */
 
 static void add_migration(const struct kvmig__kube_driver *d, struct json_object *token)
@@ -83,6 +132,7 @@ void kvmig__kube_checkpoint(struct kvmig__kube_driver *d)
     add_policy(d, token);
     free(vm);
     kvmig__session_checkpoint(d->session, token);
+    wait_until_heard(d);
 }
 
 /* ---- reading ---- */

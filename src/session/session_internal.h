@@ -112,8 +112,8 @@ struct kvmig_error *kvmig__session_plan_error(const struct kvmig_plan *plan, con
 
 /* ---- session_resume.c ---- */
 void kvmig__session_wishes_clear(struct kvmig__session_wishes *wishes);
-/* Puts what the token remembers (source, target) into a plan that nobody else has yet. */
-void kvmig__session_plan_from_token(const struct kvmig_session *session, struct kvmig_plan *plan);
+/* What the token remembers, as a plan; owned. */
+struct kvmig_plan *kvmig__session_plan_from_token(const struct kvmig_session *session);
 
 /* ---- session_steps.c ---- */
 void kvmig__session_begin(struct kvmig_session *session, enum kvmig__step step);

@@ -7,6 +7,9 @@
  */
 #include "session/session_internal.h"
 
+#include "kubernetes/backend.h"
+
+#include <errno.h>
 #include <stdlib.h>
 
 #define RETRY_MS 50 /* how soon to plan again while the view is being read */
@@ -80,25 +83,35 @@ static struct kvmig_error *take_plan(struct kvmig_session *session, struct kvmig
     return NULL;
 }
 
+/* A session that was taken up again knows from its token what it is about: whatever has become of it meanwhile is for its driver
+ * to find out. */
+static int32_t plan_of_its_kind(struct kvmig_session *session, const struct kvmig__request *request,
+                                struct kvmig_plan **out_plan)
+{
+    if (session->wishes.token) {
+        const int32_t rc = kvmig__cluster_check_synced(session->cluster, "kvmig_session_resume");
+
+        *out_plan = rc < 0 ? NULL : kvmig__session_plan_from_token(session);
+        return rc;
+    }
+    if (session->wishes.attach)
+        return kvmig__cluster_attach_locked(session->cluster, request->vm, session->wishes.attach, out_plan);
+    return kvmig__cluster_plan_locked(session->cluster, request, out_plan);
+}
+
 /* Plans. A view that is not read yet is waited for: then *out_again is set. */
 static struct kvmig_error *make_plan(struct kvmig_session *session, const struct kvmig__request *request,
                                      bool *out_again)
 {
     struct kvmig_plan *plan = NULL;
-    const int32_t rc = session->wishes.attach || session->wishes.token
-                           ? kvmig__cluster_attach_locked(session->cluster, request->vm, session->wishes.attach, &plan)
-                           : kvmig__cluster_plan_locked(session->cluster, request, &plan);
+    const int32_t rc = plan_of_its_kind(session, request, &plan);
 
     *out_again = rc == -KVMIG_ENOTSYNCED && kvmig__now_ms() < session->sync_by_ms;
     if (*out_again) {
         kvmig__timer_arm_in(&session->retry, RETRY_MS);
         return NULL;
     }
-    if (rc < 0)
-        return kvmig__error_copy(kvmig_error_last());
-    if (session->wishes.token)
-        kvmig__session_plan_from_token(session, plan);
-    return take_plan(session, plan);
+    return rc < 0 ? kvmig__error_copy(kvmig_error_last()) : take_plan(session, plan);
 }
 
 /* ---- the slot ---- */
@@ -266,16 +279,34 @@ static struct kvmig_error *no_host(const char *name)
                             "host %s is not in the cluster view any more", name);
 }
 
+/* KubeVirt's migrations are made with the cluster, not with a node: the source may have left it, the target be unknown. */
+static struct kvmig_error *make_kube_driver(struct kvmig_session *session)
+{
+    struct kvmig__kube_backend *backend = kvmig__cluster_kube_backend(session->cluster);
+    const struct kvmig_error *lost;
+
+    if (!backend || !kvmig__kube_backend_client(backend))
+        return kvmig__error_new(ENOTSUP, session->plan->vm, NULL, "Open the view with a kubeconfig.",
+                                "a view of files can plan and explain, but not migrate");
+    lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_VMI);
+    if (lost) /* what the plan was made from may not be true any more */
+        return kvmig__error_copy(lost);
+    session->driver = kvmig__kube_driver_new(backend, session, &session->limits);
+    return NULL;
+}
+
 static struct kvmig_error *make_driver(struct kvmig_session *session)
 {
     const struct kvmig_plan *plan = session->plan;
-    struct kvmig__cluster_host *source = kvmig__cluster_find_host(session->cluster, plan->source);
-    struct kvmig__cluster_host *target = plan->target ? kvmig__cluster_find_host(session->cluster, plan->target) : NULL;
+    struct kvmig__cluster_host *source, *target;
 
-    if (!source || (!target && plan->target))
+    if (plan->kube)
+        return make_kube_driver(session);
+    source = kvmig__cluster_find_host(session->cluster, plan->source);
+    target = kvmig__cluster_find_host(session->cluster, plan->target);
+    if (!source || !target)
         return no_host(source ? plan->target : plan->source);
-    session->driver =
-        source->backend->ops->driver_new(source->backend, target ? target->backend : NULL, session, &session->limits);
+    session->driver = source->backend->ops->driver_new(source->backend, target->backend, session, &session->limits);
     return NULL;
 }
 
@@ -302,19 +333,22 @@ static void on_fresh_facts(void *owner)
 void kvmig__session_check(struct kvmig_session *session)
 {
     const char *names[] = { session->plan->source, session->plan->target };
-    const size_t n = names[1] ? 2 : 1; /* a platform that chooses the target by itself may not have said it yet */
     struct kvmig__cluster_host *hosts[2];
 
     session->sync_by_ms = kvmig__now_ms() + session->limits.step_ms;
-    for (size_t i = 0; i < n; i++) {
+    if (session->plan->kube) { /* watched all the time: there is nothing fresher to be had */
+        kvmig__timer_arm_in(&session->retry, 0);
+        return;
+    }
+    for (size_t i = 0; i < 2; i++) {
         hosts[i] = kvmig__cluster_find_host(session->cluster, names[i]);
         if (!hosts[i]) {
             kvmig__session_feed(session, KVMIG__IN_STEP_FAIL, no_host(names[i]));
             return;
         }
     }
-    session->hosts_to_check = (uint32_t)n;
-    for (size_t i = 0; i < n; i++)
+    session->hosts_to_check = 2;
+    for (size_t i = 0; i < 2; i++)
         kvmig__cluster_refresh_host(hosts[i], on_fresh_facts, session);
 }
 

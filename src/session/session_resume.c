@@ -31,14 +31,32 @@ static const char *text_of(struct json_object *token, const char *key)
                : NULL;
 }
 
-void kvmig__session_plan_from_token(const struct kvmig_session *session, struct kvmig_plan *plan)
+/* The VM's name, with its namespace if that is told apart. */
+static char *full_name(struct json_object *token)
 {
-    const char *source = text_of(session->wishes.token, "source"), *target = text_of(session->wishes.token, "target");
+    const char *ns = text_of(token, "namespace"), *vm = text_of(token, "vm");
 
-    if (source)
-        kvmig__str_set(&plan->source, source);
-    if (target && !plan->target)
-        kvmig__str_set(&plan->target, target);
+    return ns && !strchr(vm, '/') ? kvmig__asprintf("%s/%s", ns, vm) : kvmig__strdup(vm);
+}
+
+struct kvmig_plan *kvmig__session_plan_from_token(const struct kvmig_session *session)
+{
+    struct json_object *token = session->wishes.token;
+    struct kvmig_plan *plan = kvmig__calloc(1, sizeof(*plan));
+
+    *plan = (struct kvmig_plan){
+        .refs = 1,
+        .vm = full_name(token),
+        .uuid = kvmig__strdup(text_of(token, "vmi_uid")),
+        .source = kvmig__strdup(text_of(token, "source")),
+        .target = kvmig__strdup(text_of(token, "target")),
+        .verdict = KVMIG_VERDICT_MIGRATABLE,
+        .persistent = true,
+        .kube = true,
+        .attached = true,
+    };
+    plan->request.vm = kvmig__strdup(plan->vm);
+    return plan;
 }
 
 static int32_t bad_token(const char *what, const char *evidence)
@@ -63,6 +81,8 @@ static int32_t check_token(struct json_object *token)
                                             "only sessions on KubeVirt can be taken up again"));
     if (!text_of(token, "vm"))
         return bad_token("does not name its VM", NULL);
+    if (!text_of(token, "source"))
+        return bad_token("does not name the node that the VM came from", NULL);
     return 0;
 }
 

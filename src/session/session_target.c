@@ -39,6 +39,7 @@ void kvmig__session_target(struct kvmig_session *session, const char *node)
     changed = !kvmig__str_eq(session->plan->target, node);
     if (changed)
         replace_plan(session, node);
+    /* Wherever it is found to go once a cancel or a failure is under way: ports must follow it there, but are not prepared for it. */
     if ((!changed && had_ports_prepared) || !kvmig__session_may_prepare(session))
         return;
     session->target_told = true;

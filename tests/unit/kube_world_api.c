@@ -140,9 +140,10 @@ static void list(struct world_server *server, struct world_connection *connectio
 {
     struct world_kind *kind = &server->kinds[target->kind];
     const char *after = target->token ? strchr(target->token, ' ') : NULL;
-    const uint64_t version = after             ? strtoull(target->token, NULL, 10)
-                             : kind->stale > 0 ? kind->stale_version
-                                               : server->version;
+    const bool stale = kind->stale > 0 && kind->stale_version >= server->compacted;
+    const uint64_t version = after   ? strtoull(target->token, NULL, 10)
+                             : stale ? kind->stale_version
+                                     : server->version;
     struct world_objects objects;
     struct world_text body = { 0 };
     size_t listed = 0, i = 0;
@@ -164,7 +165,7 @@ static void list(struct world_server *server, struct world_connection *connectio
     world_text_say(&body, "],\"metadata\":{\"resourceVersion\":\"%" PRIu64 "\"", version);
     if (i < objects.n)
         world_text_say(&body, ",\"continue\":\"%" PRIu64 " %s\"", version, key);
-    else if (kind->stale > 0)
+    else if (stale)
         kind->stale--;
     world_text_say(&body, "}}");
     answer(connection, 200, "", body.v);
@@ -339,13 +340,25 @@ static void delete(struct world_server *server, struct world_connection *connect
 
 /* ---- one request ---- */
 
+static void refuse_absent(struct world_connection *connection, const struct world_target *target)
+{
+    const struct kvmig__kube_kind_info *info = kvmig__kube_kind_info(target->kind);
+    struct json_object *body =
+        world_json("{'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure','message':'%s %s not found',"
+                   "'reason':'NotFound','details':{'name':'%s','kind':'%s'},'code':404}",
+                   info->plural, target->name, target->name, info->plural);
+
+    answer(connection, 404, "", json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN));
+    json_object_put(body);
+}
+
 static void serve_object(struct world_server *server, struct world_connection *connection,
                          const struct world_target *target, const char *content_type, const char *body)
 {
     struct json_object *there = world_find(server, target->kind, target->ns, target->name);
 
     if (!there)
-        world_refuse(connection, 404, "NotFound", "not found", 0);
+        refuse_absent(connection, target);
     else if (!strcmp(target->method, "GET"))
         answer_object(connection, 200, there);
     else if (!strcmp(target->method, "PATCH"))

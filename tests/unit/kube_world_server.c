@@ -344,12 +344,28 @@ void world_bookmark(struct world_server *server, int32_t kind)
 
 void world_fault(struct world_server *server, const struct world_fault *fault)
 {
+    size_t i = 0;
+
     pthread_mutex_lock(&server->lock);
-    if (server->faults.n == WORLD_MAX_FAULTS)
+    while (i < server->faults.n && server->faults.v[i].times > 0)
+        i++;
+    if (i == WORLD_MAX_FAULTS)
         abort();
     server->releasing = false;
-    server->faults.v[server->faults.n++] = *fault;
+    server->faults.v[i] = *fault;
+    server->faults.n += i == server->faults.n;
     pthread_mutex_unlock(&server->lock);
+}
+
+int world_faults(struct world_server *server)
+{
+    int n = 0;
+
+    pthread_mutex_lock(&server->lock);
+    for (size_t i = 0; i < server->faults.n; i++)
+        n += server->faults.v[i].times;
+    pthread_mutex_unlock(&server->lock);
+    return n;
 }
 
 void world_release(struct world_server *server)

@@ -60,7 +60,7 @@ int world_cut(struct world_server *server, int32_t kind, enum world_cut how);
 void world_compact(struct world_server *server);
 /* From now on every event of a watch comes twice. */
 void world_repeat(struct world_server *server, bool repeat);
-/* The next n lists of the kind show what is there now, whatever changes meanwhile. Not together with a compaction. */
+/* The next n lists of the kind show what is there now, whatever changes meanwhile, until a compaction. */
 void world_stale_lists(struct world_server *server, int32_t kind, int n);
 
 enum world_fault_how {
@@ -78,6 +78,7 @@ struct world_fault {
     int32_t times; /* how many requests meet it */
 };
 void world_fault(struct world_server *server, const struct world_fault *fault);
+int world_faults(struct world_server *server); /* that are still to come */
 void world_release(struct world_server *server); /* what is held, and what would be, goes on */
 /* Away: all connections are closed, and new ones at once. */
 void world_away(struct world_server *server, bool away);

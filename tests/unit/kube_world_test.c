@@ -156,6 +156,11 @@ static bool is_freed(void *data)
 void world_view_close(struct world_view *view)
 {
     kvmig_cluster_unref(view->cluster);
+    world_view_clear(view);
+}
+
+void world_view_clear(struct world_view *view)
+{
     world_run(view->context, is_freed, &view->ear, "the view's callback to be freed");
     assert_int_equal(view->ear.n_frees, 1);
     assert_int_equal(view->ear.n_late, 0);

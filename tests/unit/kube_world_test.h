@@ -43,6 +43,7 @@ struct world_view {
 void world_view_open(struct world_view *view, struct kvmig_context *context, struct world_server *server,
                      struct kvmig_kube_opts *kube);
 void world_view_close(struct world_view *view); /* and looks whether the callback was let go of */
+void world_view_clear(struct world_view *view); /* the same, when the cluster was let go of already */
 void world_wait_synced(struct world_view *view);
 
 /* Dispatches until the condition holds; fails the test, naming what, if that takes too long. */

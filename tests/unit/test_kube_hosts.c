@@ -2,6 +2,7 @@
 /*
  * Nodes and VMIs as hosts and domains: sizes, states, migrations under way.
  */
+#include "cluster/kube_places.h"
 #include "objects_test.h"
 
 #define GIB (UINT64_C(1) << 30)
@@ -37,8 +38,12 @@ static void add(struct fixture *f, const char *yaml)
 
 static const struct kvmig__host *host(struct fixture *f, const char *node)
 {
+    struct kvmig__kube_places places;
+
     kvmig__host_free(f->host);
-    f->host = kvmig__kube_host(&f->kube, KVMIG__KUBE_FIND(&f->kube, NODE, NULL, node));
+    kvmig__places_init(&places, &f->kube);
+    f->host = kvmig__places_host(&places, KVMIG__KUBE_FIND(&f->kube, NODE, NULL, node));
+    kvmig__places_clear(&places);
     return f->host;
 }
 
