@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "tool.h"
@@ -40,9 +41,23 @@ static void print_wait(const struct kvmig_wait *wait, FILE *out)
     print_text("advice:", wait->hint, out);
 }
 
+/* "... (TARGET_IMAGE_PULL)" */
+static bool ends_with_code(const char *summary)
+{
+    const char *open = strrchr(summary, '(');
+    size_t length = open ? strspn(open + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
+
+    return length > 0 && strcmp(open + 1 + length, ")") == 0;
+}
+
 void explanation_print(const struct kvmig_explanation *explanation, FILE *out)
 {
-    fprintf(out, "%s (%s)\n", kvmig_explanation_summary(explanation), kvmig_explanation_verdict(explanation));
+    const char *summary = kvmig_explanation_summary(explanation);
+
+    if (ends_with_code(summary))
+        fprintf(out, "%s\n", summary);
+    else
+        fprintf(out, "%s (%s)\n", summary, kvmig_explanation_verdict(explanation));
     for (size_t i = 0; i < kvmig_explanation_count(explanation); i++)
         print_wait(kvmig_explanation_wait(explanation, i), out);
 }
@@ -92,7 +107,8 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group explain_options = { "What to explain", options };
-static const struct option_group *const groups[] = { &explain_options, &kube_options, &connect_options, NULL };
+static const struct option_group *const groups[] = { &explain_options, &kube_options, &kube_vm_options,
+                                                     &connect_options, NULL };
 
 const struct command explain_command = {
     .name = "explain",

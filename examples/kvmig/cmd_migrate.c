@@ -2,7 +2,8 @@
 /*
  * kvmig migrate: plans, starts a session with the ports and probes that it was given, shows it until its terminal
  * event, and says in the end how it went. Ctrl-C and SIGTERM cancel and wait for the rollback; only the third one
- * leaves. One thread: the library's events and the signals meet in kvmig_context_run().
+ * leaves. A migration that somebody else started is left alone by them: there the first one leaves, and --cancel cancels. One
+ * thread: the library's events and the signals meet in kvmig_context_run().
  */
 #include <errno.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@ struct migration {
     struct kvmig_event *end; /* the terminal event */
     int seen_signals;
     bool cancelling;
+    bool others; /* somebody else started it */
     char *how_to_find; /* what to type to find the guest; by URI, because a host that is down has no name */
 };
 
@@ -61,13 +63,30 @@ static void leave(struct migration *migration)
     _exit(EXIT_LEFT);
 }
 
+/* Whoever started it goes on with it. */
+static void detach(struct migration *migration)
+{
+    const char *vm = migration->settings->vm;
+
+    output_say(migration->output,
+               "detached: somebody else started this migration, and it goes on. To follow or to cancel it:");
+    output_say(migration->output, "  kvmig migrate %s --attach -", vm);
+    output_say(migration->output, "  kvmig migrate %s --attach - --cancel", vm);
+    if (migration->settings->ports.n > 0)
+        output_say(migration->output, "Ports stay as they are; attach again with them, or use 'kvmig port gc' once the "
+                                      "migration is over.");
+    _exit(EXIT_LEFT);
+}
+
 static void take_signals(struct migration *migration)
 {
     int count = signals_count();
 
     while (migration->seen_signals < count) {
         migration->seen_signals++;
-        if (migration->seen_signals == 1)
+        if (migration->others && !migration->cancelling)
+            detach(migration);
+        else if (migration->seen_signals == 1)
             cancel(migration, "interrupted");
         else if (migration->seen_signals == 2)
             output_say(migration->output,
@@ -85,6 +104,9 @@ static void cancel_if_asked(struct migration *migration, const struct kvmig_even
 
     if (migration->cancelling)
         return;
+    /* The first token says that the session has found the migration: before that there is nothing to cancel. */
+    if (kvmig_event_type(event) == KVMIG_EVENT_CHECKPOINT && settings->cancel)
+        cancel(migration, "--cancel");
     if (kvmig_event_type(event) == KVMIG_EVENT_PHASE && settings->cancel_at &&
         kvmig_event_phase(event) == settings->cancel_at)
         cancel(migration, "--cancel-at");
@@ -195,6 +217,16 @@ static char *read_text(const char *path)
     return text;
 }
 
+/* Whether the process that left the token had only attached to the migration. */
+static bool is_others(const char *token)
+{
+    struct json_object *json = json_tokener_parse(token);
+    bool attached = json_true(json_member(json, "migration"), "attached");
+
+    json_object_put(json);
+    return attached;
+}
+
 static int32_t new_session(struct migration *migration, const struct view *view, struct kvmig_session_opts *opts)
 {
     const struct settings *settings = migration->settings;
@@ -204,6 +236,7 @@ static int32_t new_session(struct migration *migration, const struct view *view,
 
     if (settings->resume_path) {
         token = read_text(settings->resume_path);
+        migration->others = token && is_others(token);
         rc = kvmig_session_resume(view->cluster, token ? token : "", opts, &migration->session);
         free(token);
         return rc;
@@ -212,6 +245,7 @@ static int32_t new_session(struct migration *migration, const struct view *view,
         plan_opts.vm = settings->vm;
         opts->plan_opts = &plan_opts;
         opts->attach = strcmp(settings->attach, "-") == 0 ? "" : settings->attach;
+        migration->others = true;
     }
     return kvmig_session_new(view->cluster, migration->plan, opts, &migration->session);
 }
@@ -258,15 +292,27 @@ static int run_session(struct migration *migration, const struct view *view)
     return 0;
 }
 
-static int exit_code_of_end(const struct kvmig_event *end)
+static int exit_code_of_failure(const struct migration *migration)
 {
-    switch (kvmig_event_phase(end)) {
+    switch (kvmig_error_code(kvmig_event_error(migration->end))) {
+    case -KVMIG_EBLOCKED:
+        return EXIT_BLOCKED;
+    case -ENOENT:
+        return migration->settings->attach ? EXIT_NOT_FOUND : EXIT_FAILED; /* there was nothing to follow */
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+static int exit_code_of_end(const struct migration *migration)
+{
+    switch (kvmig_event_phase(migration->end)) {
     case KVMIG_PHASE_SUCCEEDED:
         return EXIT_OK;
     case KVMIG_PHASE_CANCELLED:
         return EXIT_CANCELLED;
     case KVMIG_PHASE_FAILED:
-        return kvmig_error_code(kvmig_event_error(end)) == -KVMIG_EBLOCKED ? EXIT_BLOCKED : EXIT_FAILED;
+        return exit_code_of_failure(migration);
     default:
         return EXIT_UNDECIDED;
     }
@@ -290,7 +336,7 @@ static int write_report(struct json_object *report, const char *path)
 static int tell_end(const struct migration *migration)
 {
     const struct settings *settings = migration->settings;
-    int code = exit_code_of_end(migration->end);
+    int code = exit_code_of_end(migration);
     struct json_object *report = NULL;
     char *text = NULL;
 
@@ -300,7 +346,7 @@ static int tell_end(const struct migration *migration)
     if (settings->json)
         json_print_line("report", report, stdout);
     else
-        summary_print(report, migration->end, migration->how_to_find, stdout);
+        summary_print(report, migration->end, settings->vm, migration->how_to_find, stdout);
     /* A report that cannot be written must not hide how the migration ended. */
     if (settings->report_path && write_report(report, settings->report_path) != 0 && code == EXIT_OK)
         code = EXIT_ERROR;
@@ -344,7 +390,7 @@ static void show_plan(const struct kvmig_plan *plan, const struct settings *sett
         json_print_line("plan", json, stdout);
         json_object_put(json);
     } else if (kvmig_plan_verdict(plan) == KVMIG_VERDICT_BLOCKED) {
-        plan_print(plan, stdout);
+        plan_print(plan, NULL, stdout);
     } else {
         printf("Migrating %s from %s to %s\n", kvmig_plan_vm(plan), kvmig_plan_source(plan),
                kvmig_plan_target(plan) ? kvmig_plan_target(plan) : "a node that the scheduler chooses");
@@ -371,6 +417,19 @@ static int migrate(struct migration *migration, const struct view *view)
     return code == 0 ? tell_end(migration) : code;
 }
 
+static int check_cancel(const struct settings *settings)
+{
+    const bool rehearsal = settings->cancel_at || settings->cancel_after_iteration;
+
+    if (settings->cancel && !settings->attach)
+        complain("migrate: --cancel goes with --attach; what this run has started is cancelled with Ctrl-C");
+    else if (settings->attach && rehearsal)
+        complain("migrate: a rehearsal needs a migration of its own; with --attach there is --cancel");
+    else
+        return 0;
+    return usage_hint(&migrate_command);
+}
+
 static int run(const struct settings *settings)
 {
     struct migration migration = { .settings = settings };
@@ -379,12 +438,14 @@ static int run(const struct settings *settings)
     int code = check_followers(settings);
 
     if (code == 0)
+        code = check_cancel(settings);
+    if (code == 0)
         code = view_open(&view, settings);
     if (code == 0 && !settings->attach && !settings->resume_path)
         code = plan_make(&view, settings, &plan);
     if (code == 0) {
         migration.plan = plan;
-        migration.output = output_new(settings->json);
+        migration.output = output_new(settings->json, settings_want_kube(settings));
         code = migrate(&migration, &view);
     }
     kvmig_session_unref(migration.session);
@@ -399,180 +460,9 @@ static int run(const struct settings *settings)
 
 /* ---- options ---- */
 
-#define AT(member) offsetof(struct settings, member)
-#define DAY ((uint64_t)24 * 3600 * 1000)
-
-static const struct option_def options[] = {
-    { .name = "report",
-      .kind = OPTION_TEXT,
-      .offset = AT(report_path),
-      .metavar = "FILE",
-      .help = "write the report there, as JSON" },
-    { .name = "cancel-at",
-      .kind = OPTION_CHOICE,
-      .offset = AT(cancel_at),
-      .metavar = "PHASE",
-      .help = "a rehearsal: cancel when this phase is entered (Pending, Scheduling, PreparingTarget, TargetReady, "
-              "Running, Finalizing)",
-      .min = KVMIG_PHASE_WAITING_FOR_SYNC,
-      .max = KVMIG_PHASE_FINALIZING,
-      .name_of = kvmig_phase_name },
-    { .name = "cancel-after-iteration",
-      .kind = OPTION_NUMBER,
-      .offset = AT(cancel_after_iteration),
-      .metavar = "N",
-      .help = "likewise, when memory round N is over",
-      .min = 1,
-      .max = UINT32_MAX },
-    { .name = "queue-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(queue_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest wait for a slot (default 1h)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "step-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(step_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest check, preparation or clean-up step (default 60s)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "migrate-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(migrate_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest migrate call; then it is aborted and undone (default 6h)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "resolve-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(resolve_timeout_ms),
-      .metavar = "TIME",
-      .help = "how long to go on asking where the guest is (default 2m)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "abort-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(abort_timeout_ms),
-      .metavar = "TIME",
-      .help = "how long to wait for an aborted migrate call to return (default 30s)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "poll",
-      .kind = OPTION_DURATION,
-      .offset = AT(poll_ms),
-      .metavar = "TIME",
-      .help = "how often progress is read (default 200ms)",
-      .min = 10,
-      .max = 60000 },
-    { .name = NULL },
-};
-static const struct option_group migrate_options = { "The run", options };
-
-static const struct option_def kubevirt[] = {
-    { .name = "attach",
-      .kind = OPTION_TEXT,
-      .offset = AT(attach),
-      .metavar = "NAME",
-      .help = "follow this migration (VMIM), which somebody else started; - = whichever one of the VM is under way" },
-    { .name = "token",
-      .kind = OPTION_TEXT,
-      .offset = AT(token_path),
-      .metavar = "FILE",
-      .help = "keep there what another process needs to take this migration up" },
-    { .name = "resume",
-      .kind = OPTION_TEXT,
-      .offset = AT(resume_path),
-      .metavar = "FILE",
-      .help = "take up the migration of a process that died, with the token that it has left" },
-    { .name = "pending-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(pending_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest stay in Pending, where KubeVirt has no limit (default 20m)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "prepare-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(prepare_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest time from Scheduling until the copy starts (default 20m)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "temporary-policy",
-      .kind = OPTION_FLAG,
-      .offset = AT(session_flags),
-      .extra = KVMIG_SESSION_TEMPORARY_POLICY,
-      .help = "put --bandwidth, --auto-converge and --postcopy into a MigrationPolicy for this migration only" },
-    { .name = "delete-target-pod",
-      .kind = OPTION_FLAG,
-      .offset = AT(session_flags),
-      .extra = KVMIG_SESSION_DELETE_TARGET_POD,
-      .help = "a cancel while the target is prepared deletes its pod, because KubeVirt would wait" },
-    { .name = "stop-evacuation",
-      .kind = OPTION_FLAG,
-      .offset = AT(session_flags),
-      .extra = KVMIG_SESSION_STOP_EVACUATION,
-      .help = "a cancel also withdraws the eviction that started the migration" },
-    { .name = NULL },
-};
-static const struct option_group kubevirt_options = { "On KubeVirt", kubevirt };
-
-static const struct option_def network[] = {
-    { .name = "port",
-      .kind = OPTION_LIST,
-      .offset = AT(ports),
-      .metavar = "PORT",
-      .help = "a network port that has to follow the guest: ovn:LSP, ovn-match:KEY=VALUE (all logical ports that have "
-              "it in their "
-              "external_ids), or none:NAME, which needs nothing (a Linux bridge); may be repeated" },
-    { .name = "port-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(port_timeout_ms),
-      .metavar = "TIME",
-      .help = "longest preparation, proof or convergence of a port (default 30s)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = "probe",
-      .kind = OPTION_LIST,
-      .offset = AT(probes),
-      .metavar = "TARGET",
-      .help = "watch the guest's service meanwhile: tcp:HOST:PORT, echo:HOST:PORT or http://HOST:PORT/PATH; may be "
-              "repeated" },
-    { .name = "probe-netns",
-      .kind = OPTION_TEXT,
-      .offset = AT(netns),
-      .metavar = "PATH",
-      .help = "from this network namespace, for example /run/netns/client" },
-    { .name = "probe-interval",
-      .kind = OPTION_DURATION,
-      .offset = AT(interval_ms),
-      .metavar = "TIME",
-      .help = "from one try to the next (default 20ms)",
-      .min = 1,
-      .max = 3600000 },
-    { .name = "probe-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(try_timeout_ms),
-      .metavar = "TIME",
-      .help = "a try that takes longer has failed (default 200ms)",
-      .min = 1,
-      .max = 3600000 },
-    { .name = "service-timeout",
-      .kind = OPTION_DURATION,
-      .offset = AT(service_timeout_ms),
-      .metavar = "TIME",
-      .help = "how long to wait in the end for the service to answer again (default 10s)",
-      .min = 100,
-      .max = 365 * DAY },
-    { .name = NULL },
-};
-static const struct option_group network_options = { "The guest's network", network };
-static const struct option_group *const groups[] = { &migrate_options, &kubevirt_options,
-                                                     &network_options, &ovn_options,
-                                                     &plan_options,    &connect_options,
-                                                     &kube_options,    NULL };
+static const struct option_group *const groups[] = { &migrate_options, &kubevirt_options, &network_options,
+                                                     &ovn_options,     &plan_options,     &connect_options,
+                                                     &kube_options,    &kube_vm_options,  NULL };
 
 const struct command migrate_command = {
     .name = "migrate",
@@ -580,9 +470,9 @@ const struct command migrate_command = {
     .summary = "Migrate a VM, show its progress, and undo everything if it fails or is cancelled.",
     .details =
         "Ctrl-C or SIGTERM cancels and waits until everything is undone; the third one leaves the migration to the "
-        "hosts.\n"
+        "hosts. With --attach the first one leaves, and the migration goes on.\n"
         "Exit code 0: the guest runs on the target. 1: failed, the guest is where it was. 3: blocked, nothing was "
-        "started. 4: cancelled, the guest is where it was. 5: not known, see kvmig where.",
+        "started. 4: cancelled, the guest is where it was. 5: not known, see kvmig where. 130: left before the end.",
     .operands = OPERANDS_VM,
     .needs_hosts = true,
     .groups = groups,

@@ -4,6 +4,7 @@
  */
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool.h"
 
@@ -38,7 +39,29 @@ static void print_disks(const struct kvmig_plan *plan, FILE *out)
     json_object_put(json);
 }
 
-static void print_findings(const struct kvmig_findings *findings, FILE *out)
+static bool is_of(struct json_object *note, int32_t severity)
+{
+    const char *name = json_text(note, "severity");
+
+    return name && strcmp(name, kvmig_severity_name(severity)) == 0;
+}
+
+static bool has_note(struct json_object *notes, int32_t severity)
+{
+    for (size_t i = 0; i < json_list_length(notes); i++)
+        if (is_of(json_list_at(notes, i), severity))
+            return true;
+    return false;
+}
+
+static void print_notes(struct json_object *notes, int32_t severity, FILE *out)
+{
+    for (size_t i = 0; i < json_list_length(notes); i++)
+        if (is_of(json_list_at(notes, i), severity))
+            note_print(json_list_at(notes, i), out);
+}
+
+static void print_findings(const struct kvmig_findings *findings, struct json_object *notes, FILE *out)
 {
     static const struct {
         int32_t severity;
@@ -54,10 +77,13 @@ static void print_findings(const struct kvmig_findings *findings, FILE *out)
         bool any = false;
 
         for (size_t k = 0; k < kvmig_findings_count(findings) && !any; k++)
-            any = kvmig_finding_severity(kvmig_findings_get(findings, k)) == parts[i].severity;
+            any = kvmig_finding_severity(kvmig_findings_get(findings, k)) == parts[i].severity &&
+                  !finding_is_skipped_check(kvmig_findings_get(findings, k));
+        any = any || has_note(notes, parts[i].severity);
         if (!any)
             continue;
         fprintf(out, "\n%s:\n", parts[i].title);
+        print_notes(notes, parts[i].severity, out);
         findings_print(findings, parts[i].severity, parts[i].severity, out);
     }
 }
@@ -103,15 +129,22 @@ static const char *explain_verdict(int32_t verdict)
     }
 }
 
-void plan_print(const struct kvmig_plan *plan, FILE *out)
+/* What is wrong with the request blocks, too. */
+static int32_t verdict_of(const struct kvmig_plan *plan, struct json_object *notes)
+{
+    return has_note(notes, KVMIG_SEVERITY_BLOCKER) ? KVMIG_VERDICT_BLOCKED : kvmig_plan_verdict(plan);
+}
+
+void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *out)
 {
     const char *target = kvmig_plan_target(plan);
-    const char *verdict = kvmig_verdict_name(kvmig_plan_verdict(plan));
+    const int32_t verdict = verdict_of(plan, notes);
+    const char *name = kvmig_verdict_name(verdict);
 
     fprintf(out, "%s: %s -> %s: %s (%s)\n", kvmig_plan_vm(plan), kvmig_plan_source(plan), target ? target : "no target",
-            explain_verdict(kvmig_plan_verdict(plan)), verdict ? verdict : "?");
+            explain_verdict(verdict), name ? name : "?");
     print_disks(plan, out);
-    print_findings(kvmig_plan_findings(plan), out);
+    print_findings(kvmig_plan_findings(plan), notes, out);
     print_candidates(plan, out);
 }
 
@@ -122,12 +155,44 @@ int plan_make(const struct view *view, const struct settings *settings, struct k
     int32_t rc;
 
     *out_plan = NULL;
+    if (view->none_read)
+        return EXIT_NOT_FOUND; /* which was said of each host */
     if (!volumes_read(&plan_command, settings, &changes))
         return EXIT_USAGE;
     opts = settings_plan_opts(settings, changes);
     rc = kvmig_cluster_plan(view->cluster, &opts, out_plan);
     volumes_free(changes, settings->volumes.n);
     return rc == 0 ? 0 : complain_error("cannot plan", NULL);
+}
+
+static void add_those(struct json_object *list, struct json_object *from, bool blockers, bool others)
+{
+    for (size_t i = 0; i < json_list_length(from); i++) {
+        struct json_object *finding = json_list_at(from, i);
+
+        if (is_of(finding, KVMIG_SEVERITY_BLOCKER) ? blockers : others)
+            json_object_array_add(list, json_object_get(finding));
+    }
+}
+
+/* The library's plan; with notes about the request, among the findings, worst first. */
+static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
+{
+    struct json_object *json, *findings;
+    char *text = NULL;
+
+    kvmig_plan_to_json(plan, &text);
+    json = json_parse_owned(text);
+    if (json && notes) {
+        findings = json_object_new_array();
+        add_those(findings, notes, true, false);
+        add_those(findings, json_member(json, "findings"), true, true);
+        add_those(findings, notes, false, true);
+        json_object_object_add(json, "findings", findings);
+        json_object_object_add(json, "verdict", json_object_new_string(kvmig_verdict_name(verdict_of(plan, notes))));
+    }
+    json_print(json, stdout);
+    json_object_put(json);
 }
 
 static int plan_and_show(const struct settings *settings)
@@ -139,18 +204,11 @@ static int plan_and_show(const struct settings *settings)
     if (code == 0)
         code = plan_make(&view, settings, &plan);
     if (code == 0) {
-        code = kvmig_plan_verdict(plan) == KVMIG_VERDICT_BLOCKED ? EXIT_BLOCKED : EXIT_OK;
-        if (settings->json) {
-            char *text = NULL;
-            struct json_object *json;
-
-            kvmig_plan_to_json(plan, &text);
-            json = json_parse_owned(text);
-            json_print(json, stdout);
-            json_object_put(json);
-        } else {
-            plan_print(plan, stdout);
-        }
+        code = verdict_of(plan, settings->notes) == KVMIG_VERDICT_BLOCKED ? EXIT_BLOCKED : EXIT_OK;
+        if (settings->json)
+            print_json(plan, settings->notes);
+        else
+            plan_print(plan, settings->notes, stdout);
     }
     kvmig_plan_unref(plan);
     view_close(&view);
@@ -189,8 +247,8 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group file_options = { "Planning on files", options };
-static const struct option_group *const groups[] = { &plan_options, &connect_options, &kube_options, &file_options,
-                                                     NULL };
+static const struct option_group *const groups[] = { &plan_options,    &connect_options, &kube_options,
+                                                     &kube_vm_options, &file_options,    NULL };
 
 const struct command plan_command = {
     .name = "plan",

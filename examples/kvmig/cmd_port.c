@@ -386,7 +386,7 @@ static int run(const struct settings *settings)
     port_run.asked = find_operation(settings->operation);
     if (!port_run.asked || !check_options(port_run.asked, settings) || !read_port(settings, &spec))
         return usage_hint(&port_command);
-    port_run.output = output_new(settings->json);
+    port_run.output = output_new(settings->json, false);
     code = run_operation(&port_run, &spec);
     kvmig_event_unref(port_run.end);
     output_free(port_run.output);

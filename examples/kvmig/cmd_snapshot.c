@@ -10,29 +10,32 @@
 
 #include "tool.h"
 
-static int save(const struct view *view, const struct settings *settings)
+static int write_to(const char *path, struct json_object *json)
 {
-    FILE *out = settings->report_path ? fopen(settings->report_path, "w") : stdout;
-    struct json_object *json;
-    char *text = NULL;
-    int code = EXIT_OK;
+    FILE *out = path ? fopen(path, "w") : stdout;
 
-    if (!out) {
-        complain("cannot write to \"%s\": %s", settings->report_path, strerror(errno));
+    if (out)
+        json_print(json, out);
+    if (!out || (out != stdout && fclose(out) != 0)) {
+        complain("cannot write to \"%s\": %s", path, strerror(errno));
         return EXIT_ERROR;
     }
-    if (kvmig_cluster_snapshot(view->cluster, &text) < 0) {
-        code = complain_error("cannot save", NULL);
-    } else {
-        json = json_parse_owned(text);
-        json_print(json, out);
-        json_object_put(json);
-    }
-    if (out != stdout && fclose(out) != 0) {
-        complain("cannot write to \"%s\": %s", settings->report_path, strerror(errno));
-        code = EXIT_ERROR;
-    }
-    return code;
+    return EXIT_OK;
+}
+
+/* What could not be read is missing in the file: whoever only looks at the exit code has to know. */
+static int save(const struct view *view, const struct settings *settings)
+{
+    struct json_object *json;
+    char *text = NULL;
+    int code;
+
+    if (kvmig_cluster_snapshot(view->cluster, &text) < 0)
+        return complain_error("cannot save", NULL);
+    json = json_parse_owned(text);
+    code = write_to(settings->report_path, json);
+    json_object_put(json);
+    return code == EXIT_OK && !view->complete ? EXIT_NOT_FOUND : code;
 }
 
 static int run(const struct settings *settings)
@@ -63,8 +66,8 @@ const struct command snapshot_command = {
     .arguments = "save [-o FILE] [options] [FILE...]",
     .summary = "Save the Kubernetes objects that matter to migrations, reduced and without secrets, into one file.",
     .details = "The file is a v1 List, which 'kvmig plan --vm' and 'kvmig explain --vm' read again. With files as "
-               "arguments these are "
-               "read instead of a cluster.",
+               "arguments these are read instead of a cluster.\n"
+               "Exit code 0: saved. 6: the cluster cannot be read, or some of the files cannot; the rest was saved.",
     .operands = OPERANDS_SAVE,
     .needs_hosts = true,
     .groups = groups,

@@ -17,7 +17,7 @@
 #define DEFAULT_COLUMNS 80
 
 struct output {
-    bool json;
+    bool json, kubevirt;
     bool terminal;
     bool live; /* the last line on the terminal is the progress */
     int64_t started_ms; /* time of the first event; 0 = none yet */
@@ -26,13 +26,14 @@ struct output {
     int32_t phase; /* the last one that was shown */
 };
 
-struct output *output_new(bool json)
+struct output *output_new(bool json, bool kubevirt)
 {
     struct output *output = calloc(1, sizeof(*output));
 
     if (!output)
         abort();
     output->json = json;
+    output->kubevirt = kubevirt;
     output->terminal = !json && isatty(STDOUT_FILENO);
     return output;
 }
@@ -256,12 +257,37 @@ static const char *explain_phase(int32_t phase)
     }
 }
 
+/* Of a VMIM. */
+static const char *explain_kubevirt_phase(int32_t phase)
+{
+    switch (phase) {
+    case KVMIG_PHASE_PENDING:
+        return "KubeVirt looks for a target: a slot, a pod, a node";
+    case KVMIG_PHASE_SCHEDULING:
+        return "the target's pod starts";
+    case KVMIG_PHASE_SCHEDULED:
+        return "the target's pod is ready";
+    case KVMIG_PHASE_PREPARING_TARGET:
+        return "the target's node gets ready to receive";
+    case KVMIG_PHASE_TARGET_READY:
+        return "the source's node is asked to begin";
+    case KVMIG_PHASE_RUNNING:
+        return "KubeVirt copies; the guest runs on the source";
+    case KVMIG_PHASE_FINALIZING:
+        return "proves that the guest runs on the target";
+    case KVMIG_PHASE_ROLLING_BACK:
+        return "finds the guest, and takes back what was begun";
+    default:
+        return NULL;
+    }
+}
+
 /* The terminal event repeats the phase that the event before it told. */
 static void show_phase(struct output *output, const struct kvmig_event *event)
 {
     int32_t phase = kvmig_event_phase(event);
     const char *name = kvmig_phase_name(phase);
-    const char *meaning = explain_phase(phase);
+    const char *meaning = output->kubevirt ? explain_kubevirt_phase(phase) : explain_phase(phase);
 
     if (phase == output->phase)
         return;

@@ -14,12 +14,12 @@ static bool known(uint64_t value)
 }
 
 /* The report knows the target also if KubeVirt chose it, or if the migration was somebody else's. */
-static void print_result(struct json_object *report, const struct kvmig_event *end, FILE *out)
+static void print_result(struct json_object *report, const struct kvmig_event *end, const char *called, FILE *out)
 {
     const char *vm = json_text(report, "vm"), *source = json_text(report, "source"),
                *target = json_text(report, "target");
 
-    vm = vm ? vm : "the VM";
+    vm = vm ? vm : called;
     source = source ? source : "its node";
 
     fputc('\n', out);
@@ -174,8 +174,8 @@ static void print_changed(struct json_object *report, FILE *out)
         const char *kind = json_text(item, "kind"), *name = json_text(item, "name");
         const char *host = json_text(item, "host"), *outcome = json_text(item, "outcome");
 
-        fprintf(out, "  %s %s %s on %s: %s\n", i == 0 ? "changed:  " : "          ", kind ? kind : "?",
-                name ? name : "?", host ? host : "?", outcome ? outcome : "not decided");
+        fprintf(out, "  %s %s %s%s%s: %s\n", i == 0 ? "changed:  " : "          ", kind ? kind : "?", name ? name : "?",
+                host ? " on " : "", host ? host : "", outcome ? outcome : "not decided");
     }
 }
 
@@ -189,9 +189,10 @@ static void print_next(const struct kvmig_event *end, const char *how_to_find, F
         fprintf(out, "  find out:  %s\n", how_to_find);
 }
 
-void summary_print(struct json_object *report, const struct kvmig_event *end, const char *how_to_find, FILE *out)
+void summary_print(struct json_object *report, const struct kvmig_event *end, const char *vm, const char *how_to_find,
+                   FILE *out)
 {
-    print_result(report, end, out);
+    print_result(report, end, vm, out);
     print_error(kvmig_event_error(end), out);
     print_final(report, out);
     print_times(report, out);

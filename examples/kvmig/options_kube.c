@@ -38,6 +38,18 @@ static const struct option_def kube[] = {
 };
 const struct option_group kube_options = { "A Kubernetes cluster", kube };
 
+static const struct option_def kube_vm[] = {
+    { .name = "only-vm",
+      .kind = OPTION_SWITCH,
+      .offset = AT(only_vm),
+      .help =
+          "read only what concerns this VM, named NAMESPACE/NAME: its namespace, and what belongs to no namespace. "
+          "For large clusters, and for accounts that may read no other namespace. Other VMs and migrations, and so the "
+          "free slots of the cluster, are not seen then" },
+    { .name = NULL },
+};
+const struct option_group kube_vm_options = { "One VM of a Kubernetes cluster", kube_vm };
+
 bool settings_want_kube(const struct settings *settings)
 {
     const char *env = getenv("KUBECONFIG");
@@ -54,6 +66,7 @@ struct kvmig_kube_opts settings_kube_opts(const struct settings *settings)
     opts.kubeconfig = settings->kubeconfig;
     opts.context = settings->kube_context;
     opts.namespace_ = settings->kube_namespace;
+    opts.vm = settings->only_vm ? settings->vm : NULL;
     opts.flags = settings->in_cluster ? KVMIG_KUBE_IN_CLUSTER : 0;
     return opts;
 }

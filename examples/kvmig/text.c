@@ -81,6 +81,7 @@ int exit_code_of(int32_t error_code)
     case KVMIG_ENOHOST:
     case KVMIG_ENOVM:
     case KVMIG_ENOTSYNCED:
+    case ENOENT:
         return EXIT_NOT_FOUND;
     case KVMIG_EAMBIGUOUS:
     case KVMIG_ECONFLICT:
@@ -97,13 +98,19 @@ int exit_code_of(int32_t error_code)
 
 int complain_error(const char *what, const struct kvmig_error *error)
 {
+    const char *message, *where, *evidence;
+
     if (!error)
         error = kvmig_error_last();
-    complain("%s: %s", what, kvmig_error_message(error));
-    if (*kvmig_error_where(error))
-        fprintf(stderr, "  where:    %s\n", kvmig_error_where(error));
-    if (*kvmig_error_evidence(error))
-        fprintf(stderr, "  evidence: %s\n", kvmig_error_evidence(error));
+    message = kvmig_error_message(error);
+    where = kvmig_error_where(error);
+    evidence = kvmig_error_evidence(error);
+    complain("%s: %s", what, message);
+    /* What the lines above have said need not be said again. */
+    if (!strstr(message, where) && !strstr(what, where))
+        fprintf(stderr, "  where:    %s\n", where);
+    if (!strstr(message, evidence) && !strstr(what, evidence))
+        fprintf(stderr, "  evidence: %s\n", evidence);
     if (*kvmig_error_hint(error))
         fprintf(stderr, "  advice:   %s\n", kvmig_error_hint(error));
     return exit_code_of(kvmig_error_code(error));

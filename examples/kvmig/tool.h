@@ -22,9 +22,9 @@ enum exit_code {
     EXIT_BLOCKED = 3, /* refused: the plan has blockers, or the action is not proven safe */
     EXIT_CANCELLED = 4,
     EXIT_UNDECIDED = 5, /* where the guest is is not known, or it needs a decision */
-    EXIT_NOT_FOUND = 6, /* no such VM, host or port, or it does not answer */
+    EXIT_NOT_FOUND = 6, /* no such VM, migration, host or port, or it does not answer; nothing in the files */
     EXIT_ERROR = 7, /* anything else: the environment, a file, the library */
-    EXIT_LEFT = 130, /* the user left before the end (the last Ctrl-C) */
+    EXIT_LEFT = 130, /* the user left before the end (the last Ctrl-C; of somebody else's migration at the first) */
 };
 
 /* ---- settings: what options fill ---- */
@@ -43,7 +43,9 @@ struct settings {
     const char *kubeconfig, *kube_context, *kube_namespace;
     bool in_cluster;
     struct text_list files;
+    bool only_vm; /* read nothing but what concerns settings.vm */
     const char *request_path;
+    struct json_object *notes; /* findings about the request, as JSON; borrowed; NULL = none */
     /* one VM */
     const char *vm, *source, *target;
     /* plan and migrate */
@@ -61,6 +63,7 @@ struct settings {
     uint64_t cancel_after_iteration; /* 0 = never */
     const char *report_path;
     const char *attach, *token_path, *resume_path;
+    bool cancel; /* the migration that is attached to */
     uint64_t session_flags; /* enum kvmig_session_flags */
     uint64_t pending_timeout_ms, prepare_timeout_ms;
     /* hosts */
@@ -142,7 +145,9 @@ struct command {
 
 extern const struct option_group connect_options, plan_options; /* options_common.c */
 extern const struct option_group ovn_options; /* ports.c */
-extern const struct option_group kube_options; /* options_kube.c */
+extern const struct option_group migrate_options, kubevirt_options, network_options; /* options_migrate.c */
+extern const struct option_group kube_options,
+    kube_vm_options; /* options_kube.c; the second for commands about one VM */
 
 /* Parses what follows the command's name. Returns -1 to go on, or the exit code to end with (help was printed, or a
  * mistake was explained). */
@@ -163,8 +168,9 @@ bool volumes_read(const struct command *command, const struct settings *settings
 void volumes_free(struct kvmig_volume_change *changes, size_t n);
 
 /* ---- request.c: what is asked for, in a file (--request) ---- */
-/* Puts what the file asks for into the settings, unless the command line says otherwise. Returns 0, or the exit code after it
- * explained the mistake. *out_request keeps the texts; json_object_put() it after the settings. */
+/* Puts what the file asks for into the settings, unless the command line says otherwise. Values that cannot be used, or not as they
+ * are, become settings->notes. Returns 0, or the exit code after it explained the mistake (the file cannot be read). *out_request
+ * keeps texts and notes; json_object_put() it after the settings. */
 int request_read(const struct command *command, struct settings *settings, struct json_object **out_request);
 
 /* ---- text.c: how things are written for people ---- */
@@ -205,17 +211,25 @@ void json_print_line(const char *type, struct json_object *object, FILE *out);
 /* Those between two severities, worst first, each with object, evidence and advice. Returns how many. */
 size_t findings_print(const struct kvmig_findings *findings, int32_t worst, int32_t mildest, FILE *out);
 void finding_print(const struct kvmig_finding *finding, FILE *out);
+/* Likewise for a finding of the tool's own, in the library's JSON. */
+void note_print(struct json_object *note, FILE *out);
+/* A notice of the view, to stderr. */
+void notice_print(const struct kvmig_finding *finding);
+/* What the account may not read, which is told once, when the view is opened; findings_print() leaves it out. */
+bool finding_is_skipped_check(const struct kvmig_finding *finding);
 
 /* ---- view.c: context and cluster ---- */
 struct view {
     struct kvmig_context *context;
     struct kvmig_cluster *cluster;
     bool complete; /* every host was read */
+    bool none_read; /* there are hosts, and none of them answers */
     struct view_state *state; /* what the view's events told; owned by its callback */
 };
 /* Opens the hosts and waits until each was read or is known to be unreachable, or until the deadline. Returns 0, or the
  * exit code after it explained the mistake. Close it in either case. Hosts that do not answer are named on stderr, and
- * the command goes on with what was read: the library refuses what needs more. */
+ * the command goes on with what was read: the library refuses what needs more. A Kubernetes API that is not to be had, and files of
+ * which nothing could be loaded, are the end. */
 int view_open(struct view *view, const struct settings *settings);
 void view_close(struct view *view);
 /* From now on fn gets every event of the view, too. */
@@ -258,19 +272,22 @@ extern const struct command hosts_command, plan_command, migrate_command, where_
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);
-void plan_print(const struct kvmig_plan *plan, FILE *out);
+/* notes are settings.notes. */
+void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *out);
 
 /* ---- migrate_output.c: what a running migration shows ---- */
 struct output;
-struct output *output_new(bool json);
+/* kubevirt: the phases are those of a VMIM. */
+struct output *output_new(bool json, bool kubevirt);
 void output_event(struct output *output, const struct kvmig_event *event);
 /* A line of the tool's own between the library's: to stdout for people, to stderr if stdout is JSON. */
 void output_say(struct output *output, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void output_free(struct output *output);
 
 /* ---- migrate_summary.c ---- */
-/* How it ended, for people. report may be NULL. how_to_find is the command that finds the guest. */
-void summary_print(struct json_object *report, const struct kvmig_event *end, const char *how_to_find, FILE *out);
+/* How it ended, for people. report may be NULL. vm is what the command line calls the VM; how_to_find is the command that finds it. */
+void summary_print(struct json_object *report, const struct kvmig_event *end, const char *vm, const char *how_to_find,
+                   FILE *out);
 
 /* cmd_explain.c, also for migrate and watch */
 void explanation_print(const struct kvmig_explanation *explanation, FILE *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
- * The context and the cluster view of one run of the tool: opens the hosts, waits until each was read or is known to be
- * unreachable, and keeps a list of those that do not answer. One thread; everything happens in kvmig_context_run().
+ * The context and the cluster view of one run of the tool: opens the hosts, the Kubernetes cluster or the files, waits until
+ * everything was read or is known to be out of reach, and tells on standard error what could not be read, each cause once. One
+ * thread; everything happens in kvmig_context_run().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "tool.h"
 
 #define DEFAULT_SYNC_TIMEOUT_MS 30000
+#define VMIS "virtualmachineinstances"
 
 struct lost_host {
     struct lost_host *next;
@@ -17,8 +19,13 @@ struct lost_host {
 };
 
 struct view_state {
+    const char *kubeconfig; /* as the command line names it; borrowed */
     struct lost_host *lost;
     bool synced, trouble;
+    bool opened; /* what comes later is told as it comes */
+    bool no_api; /* the Kubernetes API was not to be had */
+    bool found; /* there is a host or node that was read */
+    struct text_list skipped; /* kinds of objects that the account may not read; owned texts */
     void (*follow)(const struct kvmig_event *event, void *data);
     void *follow_data;
 };
@@ -56,6 +63,32 @@ static void add_lost(struct view_state *state, const struct kvmig_event *event)
     *end = lost;
 }
 
+/* The library says of each kind "nodes cannot be read: ..."; together they make one line. */
+static void add_skipped(struct view_state *state, const struct kvmig_finding *finding)
+{
+    const char *message = kvmig_finding_message(finding), *end = strstr(message, " cannot be read");
+    char *kind = strndup(message, end ? (size_t)(end - message) : strlen(message));
+
+    if (!kind)
+        abort();
+    text_list_add(&state->skipped, kind);
+}
+
+static void on_notice(struct view_state *state, const struct kvmig_finding *finding)
+{
+    const bool no_api = !state->opened && strcmp(kvmig_finding_code(finding), "API_UNREACHABLE") == 0;
+
+    if (kvmig_finding_severity(finding) >= KVMIG_SEVERITY_ERROR)
+        state->trouble = true;
+    state->no_api = state->no_api || no_api;
+    if (!state->opened && finding_is_skipped_check(finding))
+        add_skipped(state, finding);
+    else
+        notice_print(finding);
+    if (no_api && state->kubeconfig && !strstr(kvmig_finding_message(finding), state->kubeconfig))
+        fprintf(stderr, "  where:    kubeconfig %s\n", state->kubeconfig);
+}
+
 static void on_cluster_event(const struct kvmig_event *event, void *user_data)
 {
     struct view_state *state = user_data;
@@ -67,14 +100,13 @@ static void on_cluster_event(const struct kvmig_event *event, void *user_data)
         state->synced = true;
         break;
     case KVMIG_EVENT_VIEW_NOTICE:
-        finding_print(kvmig_event_finding(event), stderr);
-        if (kvmig_finding_severity(kvmig_event_finding(event)) >= KVMIG_SEVERITY_ERROR)
-            state->trouble = true;
+        on_notice(state, kvmig_event_finding(event));
         break;
     case KVMIG_EVENT_HOST_LOST:
         add_lost(state, event);
         break;
     case KVMIG_EVENT_HOST_FOUND:
+        state->found = true;
         if (kvmig_event_host(event))
             forget_lost(state, kvmig_event_host(event));
         break;
@@ -88,6 +120,9 @@ static void free_state(void *user_data)
     struct view_state *state = user_data;
 
     forget_lost(state, NULL);
+    for (size_t i = 0; i < state->skipped.n; i++)
+        free((char *)state->skipped.v[i]);
+    free(state->skipped.v);
     free(state);
 }
 
@@ -105,6 +140,7 @@ static int open_cluster(struct view *view, const struct settings *settings)
     if (!state)
         abort();
     view->state = state;
+    state->kubeconfig = settings->kubeconfig;
     opts.libvirt_uris = settings->uris.v;
     opts.n_libvirt_uris = settings->uris.n;
     opts.shared_paths = settings->shared_paths.v;
@@ -136,6 +172,77 @@ static void report_lost(const struct view_state *state)
     }
 }
 
+static bool may_read_vms(const struct view_state *state)
+{
+    for (size_t i = 0; i < state->skipped.n; i++)
+        if (strcmp(state->skipped.v[i], VMIS) == 0)
+            return false;
+    return true;
+}
+
+static void report_skipped(const struct view_state *state)
+{
+    if (state->skipped.n == 0)
+        return;
+    fputs("kvmig: may not be read: ", stderr);
+    for (size_t i = 0; i < state->skipped.n; i++)
+        fprintf(stderr, "%s%s", i > 0 ? ", " : "", state->skipped.v[i]);
+    fputs("; checks that need them are left out\n", stderr);
+}
+
+static bool holds_objects(const struct view *view)
+{
+    struct json_object *list;
+    char *text = NULL;
+    bool any;
+
+    kvmig_cluster_snapshot(view->cluster, &text);
+    list = json_parse_owned(text);
+    any = json_list_length(json_member(list, "items")) > 0;
+    json_object_put(list);
+    return any;
+}
+
+/* Without an answer nothing can be said, not even that a VM is not there. Returns 0, or the exit code. */
+static int check_kube(const struct view *view, const struct settings *settings, bool synced)
+{
+    const struct view_state *state = view->state;
+
+    if (state->no_api)
+        return EXIT_NOT_FOUND; /* the notice said why */
+    if (settings_want_kube(settings) && !synced)
+        return EXIT_NOT_FOUND;
+    if (settings_want_kube(settings) && settings->vm && !may_read_vms(state)) {
+        complain("nothing is known of %s: this account may not list " VMIS, settings->vm);
+        return EXIT_NOT_FOUND;
+    }
+    if (settings->files.n == 0 || state->found || holds_objects(view))
+        return 0;
+    if (!state->trouble)
+        complain("no Kubernetes object is in %s%s", settings->files.v[0],
+                 settings->files.n > 1 ? " and the others" : "");
+    return EXIT_NOT_FOUND;
+}
+
+/* Trouble with the API server comes as notices of the view, which the library's own warnings would repeat. */
+static void on_log(int32_t level, const char *module, const char *message, void *user_data)
+{
+    const char *name = kvmig_log_level_name(level);
+
+    (void)user_data;
+    if (level != KVMIG_LOG_WARN || strcmp(module, "kubernetes") != 0)
+        fprintf(stderr, "kvmig %s [%s] %s\n", name ? name : "?", module, message);
+}
+
+static int open_context(struct view *view)
+{
+    struct kvmig_context_opts opts = KVMIG_CONTEXT_OPTS_INIT;
+
+    if (!getenv("KVMIG_LOG")) /* who asks for more gets everything, unsifted */
+        opts.on_log.fn = on_log;
+    return kvmig_context_new(&opts, &view->context) < 0 ? complain_error("cannot start", NULL) : 0;
+}
+
 int view_open(struct view *view, const struct settings *settings)
 {
     uint64_t timeout_ms = settings->sync_timeout_ms ? settings->sync_timeout_ms : DEFAULT_SYNC_TIMEOUT_MS;
@@ -143,20 +250,24 @@ int view_open(struct view *view, const struct settings *settings)
     int code;
 
     memset(view, 0, sizeof(*view));
-    if (kvmig_context_new(NULL, &view->context) < 0)
-        return complain_error("cannot start", NULL);
-    code = open_cluster(view, settings);
+    code = open_context(view);
+    if (code == 0)
+        code = open_cluster(view, settings);
     if (code != 0)
         return code;
     rc = kvmig_context_run(view->context, is_synced, view->state, (int64_t)timeout_ms);
     if (rc < 0 && rc != -ETIMEDOUT)
         return complain_error("cannot read the hosts", NULL);
-    report_lost(view->state);
-    if (rc == -ETIMEDOUT)
-        complain("not every host was read within %s; a longer --timeout or a shorter --call-timeout may help",
-                 text_ms(timeout_ms).s);
+    view->state->opened = true;
+    report_skipped(view->state);
+    if (!view->state->no_api)
+        report_lost(view->state);
+    if (rc == -ETIMEDOUT && !view->state->no_api)
+        complain("not %s was read within %s; a longer --timeout or a shorter --call-timeout may help",
+                 settings_want_kube(settings) ? "everything" : "every host", text_ms(timeout_ms).s);
     view->complete = rc == 0 && !view->state->lost && !view->state->trouble;
-    return 0;
+    view->none_read = view->state->lost && !view->state->found;
+    return check_kube(view, settings, rc == 0);
 }
 
 void view_follow(struct view *view, void (*fn)(const struct kvmig_event *event, void *data), void *data)

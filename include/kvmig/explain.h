@@ -37,7 +37,7 @@ struct kvmig_explanation;
  * Explains the migration of a VM, whoever started it. migration is the name of a VMIM ("NAME" or "NAMESPACE/NAME"), or NULL for
  * the one that runs, or else the last one. *out_explanation is owned: kvmig_explanation_unref(). A VM without any migration is
  * no error: the explanation is empty and says so in its summary. Threads: any. Errors: -EINVAL (NULL), -KVMIG_ENOVM,
- * -KVMIG_EAMBIGUOUS, -ENOENT (no such migration; or the view has no Kubernetes cluster). Since: 0.1.0
+ * -KVMIG_EAMBIGUOUS, -ENOENT (no such migration), -ENOTSUP (the view has no Kubernetes cluster). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_explain(struct kvmig_cluster *cluster, const char *vm, const char *migration,
                                         struct kvmig_explanation **out_explanation);

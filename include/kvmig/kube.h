@@ -52,11 +52,20 @@ struct kvmig_kube_opts {
     const char *tls_server_name; /**< name to expect in the server's certificate; NULL = the host of the URL */
     const char *proxy_url; /**< "http://...", "https://...", "socks5://..."; NULL = none */
     const char *namespace_; /**< only objects of this namespace; NULL = all that the account may read */
-    const char *vm; /**< only what concerns this VM ("NAMESPACE/NAME", or NAME in namespace_); NULL = all VMs */
+    /**
+     * Only what concerns this VM ("NAMESPACE/NAME", or NAME in namespace_); NULL = all VMs. What other VMs do, and so the free slots
+     * of the cluster, is not seen then.
+     */
+    const char *vm;
     struct kvmig_token_callback on_token; /**< used instead of token and token_file; fn NULL = not used */
     uint32_t page_size; /**< objects per page of a list; 0 = 500 */
-    uint32_t
-        request_timeout_ms; /**< longest request that is no watch; 0 = 30000. Hosts count as lost after that time without an answer, at the latest after 20 s */
+    /**
+     * Longest request that is no watch; 0 = 30000. It is also the patience with a silent server: after so long without an answer, but
+     * 20 s at most, what it serves counts as lost: the view is told (VIEW_NOTICE with the code API_UNREACHABLE, once until an answer
+     * comes), hosts are lost, and CLUSTER_SYNCED does not wait for it any more. A refused connection and credentials that cannot be
+     * had are no silence: before the first answer they count at once.
+     */
+    uint32_t request_timeout_ms;
     uint32_t watch_idle_ms; /**< a watch that is silent for longer is opened anew; 0 = 300000 */
     uint32_t reserved; /**< must be 0 */
 };
@@ -74,7 +83,7 @@ KVMIG_API int32_t kvmig_kube_opts_init(struct kvmig_kube_opts *opts, size_t size
 /**
  * The Kubernetes objects of the view as one v1 List, reduced to what the library reads; loading it gives the same view.
  * Secrets, tokens, and the contents of volumes (cloud-init, config maps) are never in it. *out_json is owned by the caller, who
- * frees it with free(). Returns 0. Threads: any. Errors: -EINVAL (NULL), -ENOENT (the view has no Kubernetes cluster). Since: 0.1.0
+ * frees it with free(). Returns 0. Threads: any. Errors: -EINVAL (NULL), -ENOTSUP (the view has no Kubernetes cluster). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json);
 

@@ -64,7 +64,10 @@ enum kvmig_plan_flags {
         1 << 9, /**< KubeVirt: the plan's target is a forecast; the scheduler chooses, nothing is pinned */
 };
 
-/** KubeVirt: one volume that is to move to another claim (updateVolumesStrategy Migration). Since: 0.1.0 */
+/**
+ * KubeVirt: one volume that is to move to another claim (updateVolumesStrategy Migration). Fixed for good: it lies in arrays and has
+ * no size member, so it never gets another member. Since: 0.1.0
+ */
 struct kvmig_volume_change {
     const char *volume; /**< name of the volume in the VM's spec */
     const char *claim; /**< name of the destination PVC or DataVolume, which exists */

@@ -30,9 +30,11 @@ struct kvmig_session_opts {
     uint32_t reserved; /**< must be 0 */
     uint64_t
         service_timeout_ms; /**< with probes: how long Finalizing waits for the service to answer again; 0 = 10 s */
-    const char
-        *attach; /**< KubeVirt: follow this migration, which somebody else started, instead of starting one: "NAME" or
-                             "NAMESPACE/NAME" of the VMIM; "" = whichever one of the VM is not final; NULL = start one */
+    /**
+     * KubeVirt: follow this migration, which somebody else started, instead of starting one: "NAME" or "NAMESPACE/NAME" of the VMIM; ""
+     * = whichever one of the VM is not final; NULL = start one. No limit of the session ends that migration, but kvmig_session_cancel() does.
+     */
+    const char *attach;
     uint64_t flags; /**< enum kvmig_session_flags */
     uint64_t
         pending_timeout_ms; /**< KubeVirt: longest stay in Pending once the VMIM exists (KubeVirt has no limit there); 0 = 20 minutes */
@@ -125,7 +127,10 @@ KVMIG_API int32_t kvmig_session_start(struct kvmig_session *session);
 
 /**
  * Asks for the migration to be undone. A request: KVMIG_EVENT_CANCEL says whether it was accepted, too late or
- * refused, and the terminal event says how it ended. Repeating it is harmless.
+ * refused, and the terminal event says how it ended. Repeating it is harmless. In a session that only follows a migration
+ * (opts.attach, or resumed from a token of such a session) it deletes the VMIM that somebody else created: to stop following, give the
+ * session back (kvmig_session_unref()), which leaves the migration alone. Before its first KVMIG_EVENT_CHECKPOINT such a session has
+ * not found the migration yet, and a cancel ends the session alone.
  * Threads: any. Errors: -KVMIG_EPHASE (not started, or ended). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_session_cancel(struct kvmig_session *session);

@@ -298,7 +298,7 @@ int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
         *out_json = save(cluster->view.kube);
     else
         rc = kvmig__fail(
-            kvmig__error_new(-ENOENT, "kvmig_cluster_snapshot", NULL,
+            kvmig__error_new(-ENOTSUP, "kvmig_cluster_snapshot", NULL,
                              "Open the view with a kubeconfig; kvmig_cluster_to_json() tells of libvirt hosts.",
                              "the view has no Kubernetes cluster"));
     kvmig__context_unlock(cluster->context);

@@ -212,6 +212,8 @@ struct kvmig__kube_config { /* migration options: of the CR, of a policy, or as 
     int32_t auto_converge, post_copy, workload_disruption, unsafe, disable_tls, match_selinux; /* 1, 0, -1 */
     char *network, *drain_taint, *compression;
     bool stall_detector, downtime_tuning; /* experimental blocks that are there */
+    uint64_t stall_factor_milli; /* stallDetector.completionTimeoutFactor, in thousandths; KVMIG__UNKNOWN */
+    uint64_t stall_progress_s; /* stallDetector.stallProgressTimeout; KVMIG__UNKNOWN */
 };
 struct kvmig__kube_migration_state { /* status.migrationState of a VMI or VMIM */
     bool present;
@@ -514,6 +516,19 @@ bool kvmig__vmi_has_hotplug(const struct kvmig__kube_vmi *vmi); /* KubeVirt's ru
 bool kvmig__requirement_holds(const struct kvmig__requirement *requirement, const struct kvmig__pairs *labels,
                               const char *name);
 bool kvmig__terms_hold(const struct kvmig__terms *terms, const struct kvmig__pairs *labels, const char *name);
+/* Whether all that decides between policies is seen: the policies, and the labels of the VMI's namespace if one asks for them. */
+bool kvmig__kube_policies_seen(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi);
+/* Whether a feature gate is on: named and not disabled; false for NULL. */
+bool kvmig__kube_gate(const struct kvmig__kube_kubevirt *kubevirt, const char *gate);
+/* Whether KubeVirt is being rolled out: until that is done it starts no migration of its own for changed volumes. */
+bool kvmig__kube_is_updating(const struct kvmig__kube_kubevirt *kubevirt);
+/* Whether KubeVirt migrates VMs to carry changes out, as volume migrations need: 1, 0, or -1 = not known, because the object may be
+ * cut down to its essentials. */
+int32_t kvmig__kube_updates_by_migration(const struct kvmig__kube *kube, const struct kvmig__kube_kubevirt *kubevirt);
+/* The factor that KubeVirt's stall detector puts on the completion limit, in thousandths; 0 = it does not watch. */
+uint64_t kvmig__kube_stall_factor_milli(const struct kvmig__kube *kube, const struct kvmig__kube_config *config);
+/* Whether the guest has a device of the host: post-copy is never used then. */
+bool kvmig__vmi_has_vfio(const struct kvmig__kube_vmi *vmi);
 /* The completion limit of KubeVirt in seconds for this VMI (kubevirt.md 7.3); 0 = none. */
 uint64_t kvmig__kube_completion_limit_s(const struct kvmig__kube_vmi *vmi, const struct kvmig__kube_config *config);
 
@@ -524,6 +539,8 @@ struct kvmig__kube_slots {
     bool known; /* VMIMs and VMIs are known, cluster-wide */
 };
 void kvmig__kube_slots(const struct kvmig__kube *kube, const char *source_node, struct kvmig__kube_slots *out);
+/* "NAMESPACE/NAME" of the migrations that hold a slot: all, or those that leave one node. Owned list. */
+void kvmig__kube_slot_holders(const struct kvmig__kube *kube, const char *source_node, struct kvmig__strlist *out);
 /* Place in the queue among Pending migrations without a target pod, 1 = next; 0 = it does not wait for a slot. */
 uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim);
 /* How many wait so: all, or those that leave one node. */

@@ -71,6 +71,44 @@ static void fill_sizes(struct kvmig__host *host, const struct kvmig__kube_places
     host->memory_free = used < host->memory_total ? host->memory_total - used : 0;
 }
 
+/* ---- CPU ---- */
+
+/* The rest of a label's key behind prefix; NULL if it has another one. */
+static const char *behind(const char *key, const char *prefix)
+{
+    return kvmig__str_starts(key, prefix) ? key + strlen(prefix) : NULL;
+}
+
+/* KubeVirt's node labeller says with labels what a host-model guest has there. */
+static void fill_cpu(struct kvmig__host *host, const struct kvmig__kube_node *node)
+{
+    struct kvmig__emulator *emulator = NULL;
+
+    for (size_t i = 0; i < node->meta.labels.n; i++) {
+        const char *key = node->meta.labels.v[i].key, *model = behind(key, "host-model-cpu.node.kubevirt.io/");
+        const char *feature = behind(key, "host-model-required-features.node.kubevirt.io/");
+
+        if ((!model || !*model) && (!feature || !*feature))
+            continue;
+        if (!emulator) {
+            emulator = KVMIG__PUSH(&host->emulators);
+            emulator->virt_type = kvmig__strdup("kvm");
+            emulator->arch = kvmig__strdup(host->arch);
+            emulator->host_model.mode = KVMIG__CPU_CUSTOM;
+            emulator->host_model.migratable = -1;
+        }
+        if (model) {
+            emulator->host_model_known = true;
+            kvmig__str_set(&emulator->host_model.model, model);
+        } else {
+            struct kvmig__cpu_feature *to = KVMIG__PUSH(&emulator->host_model.features);
+
+            to->name = kvmig__strdup(feature);
+            to->policy = KVMIG__CPU_REQUIRE;
+        }
+    }
+}
+
 /* ---- state ---- */
 
 /* A node that says nothing about itself, as in a reduced snapshot, is taken as it is. */
@@ -158,6 +196,24 @@ static void fill_domain_state(struct kvmig__domain *domain, const struct kvmig__
         domain->state = KVMIG__STATE_RUNNING;
 }
 
+/* What the spec names; where the image is, is the volume's affair. */
+static void fill_disks(struct kvmig__domain *domain, const struct kvmig__kube_vmi *vmi)
+{
+    for (size_t i = 0; i < vmi->domain.disks.n; i++) {
+        const struct kvmig__kube_disk *from = &vmi->domain.disks.v[i];
+        struct kvmig__disk *disk = KVMIG__PUSH(&domain->disks);
+
+        disk->target = kvmig__strdup(from->name);
+        disk->bus = kvmig__strdup(from->bus);
+        disk->device = kvmig__strdup(from->device && *from->device ? from->device : "disk");
+        disk->cache = kvmig__strdup(from->cache);
+        disk->io = kvmig__strdup(from->io);
+        disk->readonly = from->readonly;
+        disk->shareable = from->shareable;
+        disk->capacity = disk->allocation = disk->physical = KVMIG__UNKNOWN;
+    }
+}
+
 static bool has_owner(const struct kvmig__kube_meta *meta, const char *kind)
 {
     for (size_t i = 0; i < meta->owners.n; i++) {
@@ -180,6 +236,7 @@ static struct kvmig__domain *add_domain(struct kvmig__host *host, const struct k
     domain->vcpus = vcpus_of(vmi);
     domain->cpu.migratable = -1;
     fill_memory(domain, vmi);
+    fill_disks(domain, vmi);
     fill_domain_state(domain, vmi);
     return domain;
 }
@@ -235,6 +292,7 @@ struct kvmig__host *kvmig__places_host(const struct kvmig__kube_places *places, 
     host->uuid = kvmig__strdup(node->meta.uid);
     host->arch = kvmig__strdup(arch);
     fill_sizes(host, places, node);
+    fill_cpu(host, node);
     fill_state(host, node);
     fill_domains(host, places);
     return host;

@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_LABEL "kubernetes.io/metadata.name"
+#define JOB_LABEL "kubevirt.io/migrationJobUID"
+#define STALL_FACTOR_MILLI 2000
+
 /* ---- options: code defaults, the KubeVirt object, the policy ---- */
 
 static void set_defaults(struct kvmig__kube_config *config)
@@ -60,6 +64,8 @@ static void overlay_common(struct kvmig__kube_config *to, const struct kvmig__ku
     }
     take_switch(&to->workload_disruption, from->workload_disruption);
     take_text(&to->compression, from->compression);
+    take_number(&to->stall_factor_milli, from->stall_factor_milli);
+    take_number(&to->stall_progress_s, from->stall_progress_s);
     to->stall_detector |= from->stall_detector;
     to->downtime_tuning |= from->downtime_tuning;
 }
@@ -126,7 +132,7 @@ static const struct kvmig__kube_policy *winning_policy(const struct kvmig__kube 
     if (ns)
         kvmig__pairs_copy(&ns_labels, &ns->meta.labels);
     else if (vmi->meta.ns) /* every namespace has this label */
-        kvmig__pairs_set(&ns_labels, "kubernetes.io/metadata.name", vmi->meta.ns);
+        kvmig__pairs_set(&ns_labels, NAME_LABEL, vmi->meta.ns);
     KVMIG__KUBE_EACH(kube, POLICY, policy)
     {
         if (!policy_matches(policy, &vmi->meta.labels, &ns_labels, &match))
@@ -138,6 +144,32 @@ static const struct kvmig__kube_policy *winning_policy(const struct kvmig__kube 
     }
     kvmig__pairs_clear(&ns_labels);
     return best;
+}
+
+/* Asks for a label of the namespace that is not known from its name. */
+static bool needs_namespace(const struct kvmig__kube_policy *policy, const struct kvmig__pairs *vmi_labels)
+{
+    if (!policy->has_selectors || !vmi_labels->n || !all_equal(&policy->vmi_selector, vmi_labels))
+        return false;
+    for (size_t i = 0; i < policy->ns_selector.n; i++) {
+        if (!kvmig__str_eq(policy->ns_selector.v[i].key, NAME_LABEL))
+            return true;
+    }
+    return false;
+}
+
+bool kvmig__kube_policies_seen(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi)
+{
+    if (!kvmig__kube_is_known(kube, KVMIG__KUBE_POLICY))
+        return false;
+    if (KVMIG__KUBE_FIND(kube, NAMESPACE, NULL, vmi->meta.ns))
+        return true;
+    KVMIG__KUBE_EACH(kube, POLICY, policy)
+    {
+        if (needs_namespace(policy, &vmi->meta.labels))
+            return false;
+    }
+    return true;
 }
 
 void kvmig__kube_config_for(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
@@ -157,6 +189,51 @@ void kvmig__kube_config_for(const struct kvmig__kube *kube, const struct kvmig__
         out->workload_disruption = out->post_copy;
     if (out_policy)
         *out_policy = policy;
+}
+
+/* ---- the platform ---- */
+
+bool kvmig__kube_gate(const struct kvmig__kube_kubevirt *kubevirt, const char *gate)
+{
+    return kubevirt && kvmig__strlist_has(&kubevirt->feature_gates, gate) &&
+           !kvmig__strlist_has(&kubevirt->disabled_gates, gate);
+}
+
+bool kvmig__kube_is_updating(const struct kvmig__kube_kubevirt *kubevirt)
+{
+    return kubevirt && ((kubevirt->phase && strcmp(kubevirt->phase, "Deployed") != 0) ||
+                        (kubevirt->observed_deployment && kubevirt->target_deployment &&
+                         strcmp(kubevirt->observed_deployment, kubevirt->target_deployment) != 0));
+}
+
+/* A live object without the list has none; in files it may have been left out. */
+int32_t kvmig__kube_updates_by_migration(const struct kvmig__kube *kube, const struct kvmig__kube_kubevirt *kubevirt)
+{
+    if (!kubevirt)
+        return -1;
+    if (kvmig__strlist_has(&kubevirt->update_methods, "LiveMigrate"))
+        return 1;
+    return kubevirt->update_methods.n || !kube->now_ms ? 0 : -1;
+}
+
+/* The options alone do nothing: they are for a detector that is behind a gate. */
+uint64_t kvmig__kube_stall_factor_milli(const struct kvmig__kube *kube, const struct kvmig__kube_config *config)
+{
+    const struct kvmig__kube_kubevirt *kubevirt = kvmig__kube_kubevirt(kube);
+
+    if (!config->stall_detector || !kvmig__kube_gate(kubevirt, "MigrationStallDetection"))
+        return 0;
+    return config->stall_factor_milli == KVMIG__UNKNOWN || !config->stall_factor_milli ? STALL_FACTOR_MILLI
+                                                                                       : config->stall_factor_milli;
+}
+
+bool kvmig__vmi_has_vfio(const struct kvmig__kube_vmi *vmi)
+{
+    for (size_t i = 0; i < vmi->interfaces.n; i++) {
+        if (kvmig__str_eq(vmi->interfaces.v[i].binding, "sriov"))
+            return true;
+    }
+    return vmi->domain.host_devices.n || vmi->domain.gpus.n;
 }
 
 /* ---- the completion limit ---- */
@@ -208,12 +285,44 @@ static bool is_pending(const struct kvmig__kube_vmim *vmim)
     return !vmim->phase || !*vmim->phase || !strcmp(vmim->phase, "Pending");
 }
 
+/* The UIDs of the migrations that have a target launcher: read once, because each pending migration asks for it. */
+struct jobs {
+    const char **v;
+    size_t n;
+};
+
+static int compare_jobs(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void jobs_init(struct jobs *jobs, const struct kvmig__kube *kube)
+{
+    *jobs = (struct jobs){ 0 };
+    KVMIG__KUBE_EACH(kube, POD, pod)
+    {
+        const char *uid = kvmig__pod_is_launcher(pod) ? kvmig__pairs_get(&pod->meta.labels, JOB_LABEL) : NULL;
+
+        if (uid)
+            *KVMIG__PUSH(jobs) = uid;
+    }
+    if (jobs->n)
+        qsort(jobs->v, jobs->n, sizeof(*jobs->v), compare_jobs);
+}
+
+static bool has_pod(const struct jobs *jobs, const struct kvmig__kube_vmim *vmim)
+{
+    const char *uid = vmim->meta.uid;
+
+    return uid && jobs->n && bsearch(&uid, jobs->v, jobs->n, sizeof(*jobs->v), compare_jobs);
+}
+
 /* Holds a slot: past Pending, or pending with a pod already. */
-static bool holds_slot(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+static bool holds_slot(const struct jobs *jobs, const struct kvmig__kube_vmim *vmim)
 {
     if (kvmig__vmim_is_final(vmim))
         return false;
-    return !is_pending(vmim) || kvmig__kube_target_pod(kube, vmim);
+    return !is_pending(vmim) || has_pod(jobs, vmim);
 }
 
 static bool leaves_node(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim, const char *node)
@@ -226,7 +335,8 @@ static bool leaves_node(const struct kvmig__kube *kube, const struct kvmig__kube
                                               kvmig__str_eq(vmi->migration.source_node, node));
 }
 
-void kvmig__kube_slots(const struct kvmig__kube *kube, const char *source_node, struct kvmig__kube_slots *out)
+static void count_slots(const struct kvmig__kube *kube, const struct jobs *jobs, const char *source_node,
+                        struct kvmig__kube_slots *out)
 {
     struct kvmig__kube_config config;
 
@@ -239,11 +349,38 @@ void kvmig__kube_slots(const struct kvmig__kube *kube, const char *source_node, 
         !kube->scoped && kvmig__kube_is_known(kube, KVMIG__KUBE_VMIM) && kvmig__kube_is_known(kube, KVMIG__KUBE_VMI);
     KVMIG__KUBE_EACH(kube, VMIM, vmim)
     {
-        if (!holds_slot(kube, vmim))
+        if (!holds_slot(jobs, vmim))
             continue;
         out->running++;
         out->outbound += leaves_node(kube, vmim, source_node);
     }
+}
+
+void kvmig__kube_slots(const struct kvmig__kube *kube, const char *source_node, struct kvmig__kube_slots *out)
+{
+    struct jobs jobs;
+
+    jobs_init(&jobs, kube);
+    count_slots(kube, &jobs, source_node, out);
+    free(jobs.v);
+}
+
+void kvmig__kube_slot_holders(const struct kvmig__kube *kube, const char *source_node, struct kvmig__strlist *out)
+{
+    struct jobs jobs;
+
+    jobs_init(&jobs, kube);
+    KVMIG__KUBE_EACH(kube, VMIM, vmim)
+    {
+        char *name;
+
+        if (!holds_slot(&jobs, vmim) || (source_node && !leaves_node(kube, vmim, source_node)))
+            continue;
+        name = kvmig__asprintf("%s/%s", vmim->meta.ns ? vmim->meta.ns : "default", vmim->meta.name);
+        kvmig__strlist_add(out, name);
+        free(name);
+    }
+    free(jobs.v);
 }
 
 static uint32_t priority_of(const struct kvmig__kube_vmim *vmim)
@@ -267,12 +404,13 @@ static bool goes_before(const struct kvmig__kube_vmim *a, const struct kvmig__ku
 }
 
 /* Pending for want of a pod, and not on its way out. */
-static bool is_queued(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+static bool is_queued(const struct jobs *jobs, const struct kvmig__kube_vmim *vmim)
 {
-    return is_pending(vmim) && !vmim->meta.deleted_ms && !kvmig__kube_target_pod(kube, vmim);
+    return is_pending(vmim) && !vmim->meta.deleted_ms && !has_pod(jobs, vmim);
 }
 
-uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+static uint32_t position_of(const struct kvmig__kube *kube, const struct jobs *jobs,
+                            const struct kvmig__kube_vmim *vmim)
 {
     const struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(kube, VMI, vmim->meta.ns, vmim->vmi);
     const char *node = vmi ? vmi->node : NULL;
@@ -280,29 +418,45 @@ uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct
     uint32_t position = 1;
     bool cluster_full;
 
-    if (!kvmig__kube_is_known(kube, KVMIG__KUBE_POD) || !is_queued(kube, vmim))
+    if (!is_queued(jobs, vmim))
         return 0;
-    kvmig__kube_slots(kube, node, &slots);
+    count_slots(kube, jobs, node, &slots);
     cluster_full = slots.running >= slots.limit;
     if (!slots.known || (!cluster_full && slots.outbound < slots.outbound_limit))
         return 0;
     KVMIG__KUBE_EACH(kube, VMIM, other)
     {
         /* with room in the cluster, only those wait in front that leave the same node */
-        if (other != vmim && is_queued(kube, other) && goes_before(other, vmim) &&
+        if (other != vmim && is_queued(jobs, other) && goes_before(other, vmim) &&
             (cluster_full || leaves_node(kube, other, node)))
             position++;
     }
     return position;
 }
 
+uint32_t kvmig__kube_queue_position(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim)
+{
+    struct jobs jobs;
+    uint32_t position;
+
+    if (!kvmig__kube_is_known(kube, KVMIG__KUBE_POD))
+        return 0;
+    jobs_init(&jobs, kube);
+    position = position_of(kube, &jobs, vmim);
+    free(jobs.v);
+    return position;
+}
+
 uint32_t kvmig__kube_queue_length(const struct kvmig__kube *kube, const char *source_node)
 {
+    struct jobs jobs;
     uint32_t n = 0;
 
+    jobs_init(&jobs, kube);
     KVMIG__KUBE_EACH(kube, VMIM, vmim)
     {
-        n += (!source_node || leaves_node(kube, vmim, source_node)) && is_queued(kube, vmim);
+        n += is_queued(&jobs, vmim) && (!source_node || leaves_node(kube, vmim, source_node));
     }
+    free(jobs.v);
     return n;
 }

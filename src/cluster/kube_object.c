@@ -120,6 +120,8 @@ void kvmig__kube_config_init(struct kvmig__kube_config *config)
         .progress_s = KVMIG__UNKNOWN,
         .utility_s = KVMIG__UNKNOWN,
         .max_downtime_ms = KVMIG__UNKNOWN,
+        .stall_factor_milli = KVMIG__UNKNOWN,
+        .stall_progress_s = KVMIG__UNKNOWN,
         .auto_converge = -1,
         .post_copy = -1,
         .workload_disruption = -1,

@@ -15,6 +15,7 @@ struct kvmig__kube_source {
     int32_t kind; /* enum kvmig__kube_kind */
     struct kvmig__reflector *reflector;
     enum kvmig__reflector_state state;
+    bool listed; /* once at least, or the server does not have the kind */
     struct kvmig_error *error; /* why it is FORBIDDEN, ABSENT or LOST */
     char *pod_ns, *pod; /* events of one pod; NULL = of all objects of the kind */
 };

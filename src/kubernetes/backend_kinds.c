@@ -127,13 +127,18 @@ static void on_settled(void *owner)
 static void tell_forbidden(struct kvmig__kube_source *source)
 {
     const struct kvmig__kube_kind_info *info = kvmig__kube_kind_info(source->kind);
+    struct kvmig__detail detail = { NULL, 0 };
     struct kvmig_findings list = { NULL, 0 };
+    char *json;
 
-    kvmig__findings_add(&list, "CHECK_SKIPPED", KVMIG_SEVERITY_INFO, "cluster", NULL, NULL,
+    kvmig__detail_str(&detail, "resource", info->plural);
+    json = kvmig__detail_take(&detail);
+    kvmig__findings_add(&list, "CHECK_SKIPPED", KVMIG_SEVERITY_INFO, "cluster", NULL, json,
                         "Give the account the right to list and watch them, if the checks that need them are wanted.",
                         "%s cannot be read: %s", info->plural, kvmig_error_message(source->error));
     kvmig__kube_notice(source->backend, &list.v[0]);
     kvmig__findings_clear(&list);
+    free(json);
 }
 
 /* 401: then nothing may be read, and it is no matter of single kinds. */
@@ -147,6 +152,7 @@ static void tell_lost(struct kvmig__kube_source *source)
 {
     struct kvmig__kube_backend *backend = source->backend;
     const char *server = kvmig__client_server(backend->client), *evidence = kvmig_error_evidence(source->error);
+    const char *where = kvmig_error_where(source->error);
     struct kvmig__detail detail = { NULL, 0 };
     struct kvmig_findings list = { NULL, 0 };
     char *json;
@@ -157,6 +163,8 @@ static void tell_lost(struct kvmig__kube_source *source)
         return;
     backend->lost_told = true;
     kvmig__detail_str(&detail, "server", server);
+    if (where && *where && !strstr(where, "://")) /* a file; of a request the evidence says enough */
+        kvmig__detail_str(&detail, "where", where);
     kvmig__detail_str(&detail, "evidence", evidence);
     json = kvmig__detail_take(&detail);
     kvmig__findings_add(&list, "API_UNREACHABLE", KVMIG_SEVERITY_ERROR, "cluster", NULL, json,
@@ -179,7 +187,7 @@ static void update_known(struct kvmig__kube_backend *backend, int32_t kind)
             continue;
         if (source->state == KVMIG__REFLECTOR_FORBIDDEN)
             known = KVMIG__KUBE_FORBIDDEN;
-        else if (source->state == KVMIG__REFLECTOR_STARTING && known == KVMIG__KUBE_KNOWN)
+        else if (!source->listed && known == KVMIG__KUBE_KNOWN)
             known = KVMIG__KUBE_UNKNOWN;
     }
     backend->store.kinds[kind].known = known;
@@ -191,6 +199,7 @@ static void on_state(void *owner, enum kvmig__reflector_state state, const struc
     const int32_t known = source->backend->store.kinds[source->kind].known;
 
     source->state = state;
+    source->listed |= state == KVMIG__REFLECTOR_SYNCED || state == KVMIG__REFLECTOR_ABSENT;
     kvmig__error_free(source->error);
     source->error = kvmig__error_copy(error);
     if (source->pod)

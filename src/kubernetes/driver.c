@@ -90,6 +90,7 @@ void kvmig__kube_ledger_failed(struct kvmig__kube_driver *d, size_t item, const 
 static void end_step(struct kvmig__kube_driver *d)
 {
     d->step = NO_STEP;
+    kvmig__kube_admit_leave(d);
     kvmig__errand_stop(&d->act);
     kvmig__timer_disarm(&d->step_timer);
 }
@@ -285,8 +286,8 @@ static void driver_explain(struct kvmig__driver *driver, struct kvmig_explanatio
 
 static void free_texts(struct kvmig__kube_driver *d)
 {
-    char *const texts[] = { d->ns,          d->vmi,        d->vmi_uid,     d->mark,        d->vmim,
-                            d->vmim_uid,    d->ip_before,  d->ip_after,    d->told_target, d->told_wait,
+    char *const texts[] = { d->ns,          d->vmi,        d->vmi_uid,     d->mark,         d->vmim,
+                            d->vmim_uid,    d->ip_before,  d->ip_after,    d->told_target,  d->told_wait,
                             d->policy.name, d->policy.uid, d->policy.dead, d->back.pod_uid, d->back.pod };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(texts); i++)
@@ -301,6 +302,7 @@ static void driver_free(struct kvmig__driver *driver)
     kvmig__kube_unwatch(d->backend, &d->watcher);
     kvmig__kube_hear_no_more(d);
     kvmig__errand_stop(&d->act);
+    kvmig__errand_stop(&d->create);
     kvmig__errand_stop(&d->back_errand);
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(timers); i++)
         kvmig__timer_disarm(timers[i]);
@@ -383,6 +385,7 @@ struct kvmig__driver *kvmig__kube_driver_new(struct kvmig__kube_backend *backend
     set_step_limits(d);
     init_timers(d);
     kvmig__errand_init(&d->act, d);
+    kvmig__errand_init(&d->create, d);
     kvmig__errand_init(&d->back_errand, d);
     d->watcher = (struct kvmig__kube_watcher){ .changed = store_changed, .gone = store_lost_object, .owner = d };
     kvmig__kube_watch(backend, &d->watcher);

@@ -68,6 +68,7 @@ void kvmig__kube_try_again(struct kvmig__kube_driver *d)
     d->back.failed = d->back.late = false;
     d->back.again_ms = 0;
     d->policy.part = 0;
+    d->policy.tries = 0;
     d->policy.put_off = false;
 }
 
@@ -119,7 +120,8 @@ static void pod_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer
         kvmig__kube_remark(
             d, "LEFTOVER_TARGET_POD", KVMIG_SEVERITY_WARN, NULL,
             "The cancel takes effect when the copy begins, or when the launcher gives up after some minutes.",
-            "target pod %s %s: %s", d->back.pod, what, answer->error ? kvmig__answer_text(answer) : "no such object");
+            "target pod %s %s: %s", d->back.pod, what,
+            answer->error ? kvmig__answer_text(answer) : "the answer is no VMI");
     d->back.pod_told = true;
 }
 
@@ -258,6 +260,8 @@ void kvmig__kube_withdraw(struct kvmig__kube_driver *d)
 
 void kvmig__kube_abort(struct kvmig__kube_driver *d)
 {
+    if (d->step == KVMIG__STEP_LOCATE)
+        kvmig__kube_locate_cancelled(d);
     if (!d->call_out)
         return;
     d->back.refused = false;
@@ -271,9 +275,10 @@ void kvmig__kube_abort(struct kvmig__kube_driver *d)
         char *where = kvmig__kube_where(d);
 
         kvmig__kube_back_trouble(
-            d, NULL, kvmig__error_new(ETIMEDOUT, where, NULL, "Attach to it again, or cancel it.",
-                                "the migration was started by somebody else, and is not aborted by a limit of this "
-                                "session"));
+            d, NULL,
+            kvmig__error_new(ETIMEDOUT, where, NULL, "Attach to it again, or cancel it.",
+                             "the migration was started by somebody else, and is not aborted by a limit of this "
+                             "session"));
         free(where);
     }
 }

@@ -10,16 +10,20 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define READ_AGAIN_MS 1000
+#define ELSEWHERE_READS 3 /* that show the guest on a third node */
+
 /* ---- reading ---- */
 
+/* Only what is about our VMI proves anything: it, another one in its place, or the server's word that there is none. */
 static void vmi_read_done(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vmi = answer->error ? NULL : kvmig__answer_json(answer);
+    struct json_object *vmi = kvmig__answer_object(answer, KVMIG__KUBE_VMI);
     const char *uid = kvmig__json_text(kvmig__json_at(vmi, "metadata"), "uid");
 
     if (vmi)
         kvmig__kube_backend_learn(d->backend, vmi);
-    d->vmi_absent = answer->status == 404 || (uid && !kvmig__str_eq(uid, d->vmi_uid));
+    d->vmi_absent = kvmig__answer_absent(answer, KVMIG__KUBE_VMI, d->vmi) || (vmi && !kvmig__str_eq(uid, d->vmi_uid));
     d->vmi_read = vmi || d->vmi_absent;
     json_object_put(vmi);
 }
@@ -28,9 +32,18 @@ static void vmi_read_done(struct kvmig__kube_driver *d, const struct kvmig__answ
  * have moved. */
 static void read_vmi(struct kvmig__kube_driver *d)
 {
-    if (!kvmig__errand_busy(&d->act))
-        kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL,
-                         d->limits.step_ms, vmi_read_done);
+    if (kvmig__errand_busy(&d->act) || kvmig__now_ms() < d->vmi_read_ms + READ_AGAIN_MS)
+        return;
+    d->vmi_read_ms = kvmig__now_ms();
+    kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL, d->limits.step_ms,
+                     vmi_read_done);
+}
+
+static void read_anew(struct kvmig__kube_driver *d)
+{
+    d->vmi_read = false;
+    d->vmi_read_ms = -READ_AGAIN_MS;
+    d->vmi_reads = 0;
 }
 
 static void set_side(struct kvmig__side *side, bool reachable, const char *error)
@@ -39,6 +52,37 @@ static void set_side(struct kvmig__side *side, bool reachable, const char *error
     side->reachable = reachable;
     side->state = KVMIG__STATE_ABSENT;
     side->error = kvmig__strdup(error);
+}
+
+/* The guest runs on a node that is neither the plan's source nor proven to be the target: somebody else has moved it.
+ * What is told of a side is told of the plan's host, so this is no side. NULL = it does not. */
+static const char *third_node(const struct kvmig__kube_driver *d)
+{
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_our_vmi(d);
+
+    if (!vmi || !vmi->node || !kvmig__str_eq(vmi->phase, "Running") || !d->plan->source ||
+        kvmig__str_eq(vmi->node, d->plan->source) ||
+        (d->follow.node_flipped && kvmig__str_eq(vmi->node, d->follow.target_node)))
+        return NULL;
+    return vmi->node;
+}
+
+static void set_elsewhere(struct kvmig__side *source, struct kvmig__side *target, const char *node)
+{
+    char *why = kvmig__asprintf("the guest runs on %s, which is neither its source nor its target", node);
+
+    set_side(source, false, why);
+    set_side(target, false, why);
+    free(why);
+}
+
+/* What KubeVirt does next on the target is not this session's any more. */
+static void leave_alone(struct kvmig__side *source, struct kvmig__side *target)
+{
+    if (!source->reachable)
+        return;
+    source->job_active = source->job_assumed = false;
+    set_side(target, true, NULL);
 }
 
 void kvmig__kube_sides(struct kvmig__kube_driver *d, struct kvmig__side *source, struct kvmig__side *target)
@@ -57,6 +101,10 @@ void kvmig__kube_sides(struct kvmig__kube_driver *d, struct kvmig__side *source,
     } else if (!d->vmi_read || d->vmi_absent) {
         set_side(source, d->vmi_read, d->vmi_read ? NULL : why);
         set_side(target, d->vmi_read, d->vmi_read ? NULL : why);
+    } else if (third_node(d)) {
+        set_elsewhere(source, target, third_node(d));
+    } else if (kvmig__kube_goes_on(d)) {
+        leave_alone(source, target);
     }
 }
 
@@ -66,12 +114,26 @@ void kvmig__kube_locate_begin(struct kvmig__kube_driver *d)
 {
     d->locate_began_ms = kvmig__now_ms();
     d->locate_by_ms = d->locate_began_ms + d->limits.resolve_ms;
-    d->vmi_read = false;
     d->lookups = 0;
+    read_anew(d);
     if (!d->following)
         kvmig__kube_follow_start(d);
     if (!kvmig__kube_has_moved(d))
         kvmig__kube_take_back(d);
+}
+
+/* Then what somebody else started is taken back as well; that takes its time, within bounds. */
+void kvmig__kube_locate_cancelled(struct kvmig__kube_driver *d)
+{
+    const int64_t last_ms = d->locate_began_ms + KVMIG__DEFERRED_MS + d->limits.resolve_ms;
+    const int64_t by_ms = kvmig__now_ms() + d->limits.resolve_ms;
+
+    if (by_ms > d->locate_by_ms)
+        d->locate_by_ms = by_ms < last_ms ? by_ms : last_ms;
+    d->back.by_caller = true;
+    read_anew(d);
+    kvmig__kube_try_again(d);
+    kvmig__kube_take_back(d);
 }
 
 /* A cancel that KubeVirt has only noted puts the deadline off, within bounds. */
@@ -89,8 +151,12 @@ static int64_t locate_by(struct kvmig__kube_driver *d)
 
 static void lookup_done(struct kvmig__kube_driver *d, const struct kvmig_error *error)
 {
-    if (!error && d->lookups > 1)
+    if (d->vmim)
+        return;
+    if (!error && kvmig__kube_none_will_come(d))
         d->maybe_posted = false;
+    else
+        kvmig__kube_find_ours_later(d);
 }
 
 /* Nothing can move the guest any more: what was asked for is over, and KubeVirt starts nothing anew. */
@@ -119,16 +185,43 @@ static void doubt(struct kvmig__resolution *resolution, struct kvmig__side *sour
     source->job_active = true;
 }
 
+static void say_goes_on(struct kvmig__kube_driver *d)
+{
+    if (d->told_goes_on)
+        return;
+    d->told_goes_on = true;
+    kvmig__kube_remark(d, "STILL_MIGRATING", KVMIG_SEVERITY_WARN, NULL,
+                       "Attach to it again, or cancel it: it may still move the guest to its target.",
+                       "the migration was started by somebody else, and goes on without this session");
+}
+
+static struct kvmig__resolution resolve(struct kvmig__kube_driver *d, bool settled, struct kvmig__side *source,
+                                        struct kvmig__side *target)
+{
+    struct kvmig__resolution resolution;
+
+    kvmig__kube_sides(d, source, target);
+    resolution = kvmig__resolve(source, target, target);
+    if (third_node(d))
+        resolution.proof = "the guest runs on a node that is neither the source nor the target of this migration";
+    if (!resolution.decided || resolution.side > 0 || settled)
+        return resolution;
+    if (kvmig__kube_goes_on(d)) {
+        resolution.proof = "the guest is on the source; somebody else's migration of it goes on without this session";
+        say_goes_on(d);
+    } else {
+        doubt(&resolution, source);
+    }
+    return resolution;
+}
+
 static void judge(struct kvmig__kube_driver *d, bool settled, bool late)
 {
     struct kvmig__side source = { .reachable = false }, target = { .reachable = false };
-    struct kvmig__resolution resolution;
+    const struct kvmig__resolution resolution = resolve(d, settled, &source, &target);
+    const bool is_elsewhere = third_node(d) && d->vmi_read && ++d->vmi_reads >= ELSEWHERE_READS;
 
-    kvmig__kube_sides(d, &source, &target);
-    resolution = kvmig__resolve(&source, &target, &target);
-    if (resolution.decided && resolution.side <= 0 && !settled)
-        doubt(&resolution, &source);
-    if (resolution.decided || late)
+    if (resolution.decided || late || is_elsewhere)
         answer_location(d, &resolution, &source, &target);
     else
         d->vmi_read = false; /* look again, with fresh eyes */
@@ -144,7 +237,7 @@ void kvmig__kube_locate_look(struct kvmig__kube_driver *d)
     if (d->maybe_posted && !d->vmim && !late) {
         if (!kvmig__errand_busy(&d->act))
             kvmig__kube_find_ours(d, lookup_done);
-        return;
+        return; /* its creation may come through */
     }
     /* Options are read at the hand-off. The policy goes now: if it stays undecided where the guest is, no other step
      * comes. */
@@ -155,7 +248,7 @@ void kvmig__kube_locate_look(struct kvmig__kube_driver *d)
         return;
     if (late) {
         judge(d, settled, true);
-    } else if (settled || kvmig__kube_has_moved(d)) {
+    } else if (settled || kvmig__kube_has_moved(d) || kvmig__kube_goes_on(d)) {
         if (d->vmi_read)
             judge(d, settled, false);
         else
@@ -190,6 +283,8 @@ static bool target_pod_is_gone(const struct kvmig__kube_driver *d)
 
 static bool migration_is_done(struct kvmig__kube_driver *d)
 {
+    if (kvmig__kube_goes_on(d))
+        return true;
     if (!kvmig__kube_is_over(d))
         return false;
     if (is_undo(d) && kvmig__kube_is_ours_to_end(d) && !target_pod_is_gone(d))
@@ -315,14 +410,14 @@ static void next_part(struct kvmig__kube_driver *d)
     d->part++;
     d->part_by_ms = kvmig__now_ms() + d->limits.step_ms / 2;
     if (d->part == KVMIG__PART_LAST_LOOK)
-        d->vmi_read = false;
+        read_anew(d);
 }
 
 void kvmig__kube_end_begin(struct kvmig__kube_driver *d)
 {
     d->part = KVMIG__PART_MIGRATION;
     d->part_by_ms = kvmig__now_ms() + d->limits.step_ms;
-    d->vmi_read = false;
+    read_anew(d);
     if (!d->following)
         kvmig__kube_follow_start(d);
     if (is_undo(d))

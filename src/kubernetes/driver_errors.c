@@ -103,6 +103,19 @@ struct kvmig_error *kvmig__kube_cancelled_error(const struct kvmig__kube_driver 
     return error;
 }
 
+struct kvmig_error *kvmig__kube_source_moved_error(const struct kvmig__kube_driver *d)
+{
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_our_vmi(d);
+    char *where = kvmig__asprintf("vm/%s/%s", d->ns, d->vmi);
+    struct kvmig_error *error =
+        kvmig__error_new(ESTALE, where, NULL, "Plan again: somebody else has moved it meanwhile.",
+                         "VM %s/%s runs on %s now, not on %s any more, where it was when this migration was planned",
+                         d->ns, d->vmi, vmi && vmi->node ? vmi->node : "no node", d->plan->source);
+
+    free(where);
+    return error;
+}
+
 /* ---- refused ---- */
 
 static bool says(const char *text, const char *token)

@@ -26,6 +26,11 @@ void kvmig__kube_follow_start(struct kvmig__kube_driver *d)
     kvmig__str_set(&d->follow.vmi, d->vmi);
     kvmig__str_set(&d->follow.vmi_uid, d->vmi_uid);
     kvmig__str_set(&d->follow.source_node, d->plan->source);
+    d->follow.source_fixed = d->plan->source && !d->wishes->attach;
+    if (d->resumed) {
+        kvmig__str_set(&d->follow.target_node, kvmig__json_text(d->wishes->token, "target"));
+        d->follow.resumed = true;
+    }
     d->following = true;
     if (d->vmim)
         kvmig__follow_bind(&d->follow, d->vmim, d->vmim_uid);
@@ -49,6 +54,22 @@ bool kvmig__kube_is_over(const struct kvmig__kube_driver *d)
 bool kvmig__kube_has_reached(const struct kvmig__kube_driver *d, int32_t stage)
 {
     return (d->follow.stage >= stage && d->follow.stage != KVMIG__STAGE_FAILED) || kvmig__kube_has_moved(d);
+}
+
+bool kvmig__kube_source_moved(const struct kvmig__kube_driver *d)
+{
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_our_vmi(d);
+
+    return vmi && d->plan->source && !kvmig__str_eq(vmi->node, d->plan->source) && !d->attached &&
+           !d->follow.handed_off && !kvmig__kube_has_moved(d);
+}
+
+/* From the end of the copy on it does not go on, but comes to its end. */
+bool kvmig__kube_goes_on(const struct kvmig__kube_driver *d)
+{
+    return d->following && d->vmim && !kvmig__kube_is_ours_to_end(d) && !kvmig__kube_is_over(d) &&
+           d->follow.end == KVMIG__END_OPEN && !d->follow.node_flipped && !d->follow.domain_ready_ms &&
+           !d->follow.completed && !d->follow.postcopy_seen;
 }
 
 /* The VMIM says that it succeeded; the VMI, which proves it, may be seen to later. */
@@ -111,11 +132,13 @@ static void tell_ready(struct kvmig__kube_driver *d)
     kvmig__kube_checkpoint(d); /* the VMI that knows it may be gone when it is needed */
 }
 
+/* Also once a cancel is under way, or it is over: it may have moved the guest, and ports have to follow it there. */
 static void tell_target(struct kvmig__kube_driver *d)
 {
-    if (kvmig__kube_is_over(d) || d->back.wanted || kvmig__str_eq(d->told_target, d->follow.target_node))
+    if (kvmig__str_eq(d->told_target, d->follow.target_node))
         return;
     kvmig__str_set(&d->told_target, d->follow.target_node);
+    kvmig__kube_checkpoint(d);
     kvmig__session_target(d->session, d->told_target);
 }
 
@@ -148,7 +171,9 @@ void kvmig__kube_follow_look(struct kvmig__kube_driver *d)
 
 static void say_request(struct kvmig__kube_driver *d, struct kvmig_explanation *explanation)
 {
-    const struct kvmig__errand *errand = kvmig__errand_busy(&d->act) ? &d->act : &d->back_errand;
+    const struct kvmig__errand *errand = kvmig__errand_busy(&d->create) ? &d->create
+                                         : kvmig__errand_busy(&d->act)  ? &d->act
+                                                                        : &d->back_errand;
     struct kvmig__wait *wait;
 
     if (!kvmig__errand_busy(errand) || !errand->path)
@@ -234,6 +259,8 @@ void kvmig__kube_stage_look(struct kvmig__kube_driver *d)
 
     if (kvmig__kube_has_ended_badly(d))
         kvmig__kube_step_failed(d, kvmig__kube_ended_error(d));
+    else if (kvmig__kube_source_moved(d))
+        kvmig__kube_step_failed(d, kvmig__kube_source_moved_error(d));
     else if (kvmig__kube_has_reached(d, wanted))
         kvmig__kube_step_ok(d);
     else if (d->back.wanted && kvmig__kube_taken_back(d))

@@ -129,8 +129,11 @@ struct kvmig__kube_driver {
     struct kvmig_error *step_error; /* the step is to fail with it at the next look */
     struct kvmig__errand act; /* of the step */
     int32_t admit; /* enum kvmig__admit_state */
-    uint32_t lookups; /* searches for our VMIM since the last POST that found nothing */
-    uint32_t posts;
+    /* The POST of the migration: it outlives its step, for once it is sent it may have its effect. */
+    struct kvmig__errand create;
+    uint32_t lookups; /* questions for our VMIM, one after the other, that were answered with no */
+    int64_t lookup_ms; /* when the last one was asked */
+    int64_t lost_post_ms; /* when a POST was last given up without an answer to it; 0 = none was */
     bool maybe_posted; /* a VMIM of ours may exist that we know nothing of */
     struct kvmig_error *post_error; /* what the last POST came to */
     bool post_is_final; /* ... a refusal */
@@ -159,7 +162,10 @@ struct kvmig__kube_driver {
     /* locate */
     bool vmi_read; /* a fresh reading of the VMI since the migration's end was seen */
     bool vmi_absent; /* ... said that there is none */
+    int64_t vmi_read_ms; /* when it was asked for last */
+    uint32_t vmi_reads; /* of this step, that did not decide it */
     int64_t locate_began_ms, locate_by_ms;
+    bool told_goes_on;
 
     /* finish, undo */
     int32_t part; /* enum kvmig__end_part */
@@ -204,6 +210,8 @@ void kvmig__errand_go_once(struct kvmig__errand *errand, const char *method, cha
                            kvmig__errand_fn done);
 /* Waits, and calls done with NULL. */
 void kvmig__errand_wait(struct kvmig__errand *errand, int64_t ms, kvmig__errand_fn done);
+/* A moment without a request, before the next look tries again what got no definite answer. */
+void kvmig__errand_pause(struct kvmig__errand *errand);
 void kvmig__errand_stop(struct kvmig__errand *errand); /* no done any more */
 void kvmig__errand_release(struct kvmig__errand *errand); /* sends what was held */
 bool kvmig__errand_busy(const struct kvmig__errand *errand);
@@ -240,15 +248,21 @@ struct kvmig_error *kvmig__kube_denied_error(const struct kvmig__kube_driver *d,
 struct kvmig_error *kvmig__kube_late_error(const struct kvmig__kube_driver *d, const char *limit, int64_t ms,
                                            const char *what);
 struct kvmig_error *kvmig__kube_cancelled_error(const struct kvmig__kube_driver *d);
+struct kvmig_error *kvmig__kube_source_moved_error(const struct kvmig__kube_driver *d);
 
 /* ---- driver_admit.c ---- */
 void kvmig__kube_admit_begin(struct kvmig__kube_driver *d);
 void kvmig__kube_admit_look(struct kvmig__kube_driver *d); /* may answer */
 void kvmig__kube_admit_due(struct kvmig__kube_driver *d); /* may answer */
 void kvmig__kube_admit_create(struct kvmig__kube_driver *d); /* what goes before it is there */
-/* Looks for the VMIM with our mark. done gets NULL error if that could be asked; d->vmim is set if it was found. */
+/* Looks for the VMIM that is named after our mark. done gets NULL error if it was found (d->vmim is set), or does not
+ * exist. */
 void kvmig__kube_find_ours(struct kvmig__kube_driver *d,
                            void (*done)(struct kvmig__kube_driver *, const struct kvmig_error *));
+void kvmig__kube_find_ours_later(struct kvmig__kube_driver *d); /* the same question again, in a while */
+/* It was looked for long enough: no request of ours can bring it about any more. */
+bool kvmig__kube_none_will_come(const struct kvmig__kube_driver *d);
+void kvmig__kube_admit_leave(struct kvmig__kube_driver *d); /* another step begins */
 void kvmig__kube_bind(struct kvmig__kube_driver *d, const char *name, const char *uid);
 void kvmig__kube_following(
     struct kvmig__kube_driver *d); /* from now on ADMIT waits for the migration to leave Pending */
@@ -261,6 +275,10 @@ bool kvmig__kube_has_moved(const struct kvmig__kube_driver *d);
 /* It is in that stage or beyond it, and has not failed. */
 bool kvmig__kube_has_reached(const struct kvmig__kube_driver *d, int32_t stage);
 bool kvmig__kube_has_ended_badly(struct kvmig__kube_driver *d);
+/* Before the hand-off, somebody else has taken the guest to another node than the plan's source. */
+bool kvmig__kube_source_moved(const struct kvmig__kube_driver *d);
+/* Somebody else's migration, which goes on although this session does not wait for it any more. */
+bool kvmig__kube_goes_on(const struct kvmig__kube_driver *d);
 void kvmig__kube_stage_look(struct kvmig__kube_driver *d); /* SCHEDULE, PREPARE; may answer */
 void kvmig__kube_stage_due(struct kvmig__kube_driver *d); /* may answer */
 void kvmig__kube_migrate_begin(struct kvmig__kube_driver *d);
@@ -288,6 +306,7 @@ void kvmig__kube_back_trouble(struct kvmig__kube_driver *d, const struct kvmig__
 /* ---- driver_end.c ---- */
 void kvmig__kube_locate_begin(struct kvmig__kube_driver *d);
 void kvmig__kube_locate_look(struct kvmig__kube_driver *d); /* may answer */
+void kvmig__kube_locate_cancelled(struct kvmig__kube_driver *d); /* the caller cancels meanwhile */
 void kvmig__kube_end_begin(struct kvmig__kube_driver *d); /* FINISH, UNDO */
 void kvmig__kube_end_look(struct kvmig__kube_driver *d); /* may answer */
 void kvmig__kube_sides(struct kvmig__kube_driver *d, struct kvmig__side *source, struct kvmig__side *target);

@@ -3,6 +3,10 @@
  * The temporary MigrationPolicy: a label that only this VM has, a policy that selects it, and the removal of both,
  * whatever happens. In dispatch, with the context lock held.
  *
+ * The label is also a lock: one session at a time has it. It is put on only where there is none, and taken off only
+ * where it is ours. Beside it stands until when its session may need it; after that, the session has died, and the
+ * next one takes the label over and removes the policy that was left.
+ *
  * Policies are chosen by how many labels they select, so ours selects all labels of the VM that stay as they are:
  * then no other one can win. What the policy that would have won says is taken over, but for what the plan asks for.
  */
@@ -13,20 +17,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MERGE_PATCH "application/merge-patch+json"
+#define JSON_PATCH "application/json-patch+json"
+#define LABEL "/metadata/labels/kvmig~1session"
+#define UNTIL "kvmig/session-until" /* annotation of the VMI: when the label has lost its meaning, s since 1970 */
+#define UNTIL_PATH "/metadata/annotations/kvmig~1session-until"
+#define CLOCKS_S 300 /* how far the clocks of two hosts may be apart */
+#define TRIES 5 /* patches that meet a VMI which somebody else has just changed */
+#define LABEL_VM "label the VM for a temporary migration policy"
+#define VMIS "virtualmachineinstances.kubevirt.io"
 #define MAKE_POLICY "create a temporary migration policy"
 #define POLICIES "migrationpolicies.migrations.kubevirt.io"
 
-enum removal { REMOVE_LABEL, READ_POLICY, DELETE_POLICY, REMOVED };
+enum removal { READ_LABEL, READ_POLICY, REMOVED };
 
 /* ---- bodies ---- */
 
-static char *label_patch(const struct kvmig__kube_driver *d, bool set)
+static const char *label_of(struct json_object *vmi)
 {
-    struct json_object *patch = json_object_new_object(),
-                       *labels = kvmig__json_child(kvmig__json_child(patch, "metadata"), "labels");
+    return kvmig__json_text(kvmig__json_at(vmi, "metadata.labels"), KVMIG__MARK);
+}
 
-    json_object_object_add(labels, KVMIG__MARK, set ? json_object_new_string(d->mark) : NULL);
+static void add_test(struct json_object *patch, const char *path, const char *value)
+{
+    kvmig__patch_add(patch, "test", kvmig__strdup(path), json_object_new_string(value));
+}
+
+static void set_member(struct json_object *patch, struct json_object *meta, const char *map, const char *path,
+                       const char *value)
+{
+    if (!kvmig__json_at(meta, map))
+        kvmig__patch_add(patch, "add", kvmig__asprintf("/metadata/%s", map), json_object_new_object());
+    kvmig__patch_add(patch, "add", kvmig__strdup(path), json_object_new_string(value));
+}
+
+/* Options are read at the hand-off: until then the label is needed. */
+static int64_t needed_until_s(const struct kvmig__kube_driver *d)
+{
+    const int64_t *by = d->base.step_by_ms;
+
+    return (kvmig__wall_ms() + by[KVMIG__STEP_ADMIT] + by[KVMIG__STEP_SCHEDULE] + by[KVMIG__STEP_PREPARE]) / 1000 +
+           CLOCKS_S;
+}
+
+/* Holds only for the VMI as it was read: nobody else has labelled it since. Owned. */
+static char *label_patch(const struct kvmig__kube_driver *d, struct json_object *vmi)
+{
+    struct json_object *patch = json_object_new_array(), *meta = kvmig__json_at(vmi, "metadata");
+    const char *version = kvmig__json_text(meta, "resourceVersion");
+    char *until = kvmig__asprintf("%" PRId64, needed_until_s(d));
+
+    add_test(patch, "/metadata/uid", d->vmi_uid);
+    if (version)
+        add_test(patch, "/metadata/resourceVersion", version);
+    set_member(patch, meta, "labels", LABEL, d->mark);
+    set_member(patch, meta, "annotations", UNTIL_PATH, until);
+    free(until);
+    return kvmig__json_take_string(patch);
+}
+
+/* Holds only while the label is ours. Owned. */
+static char *unlabel_patch(const struct kvmig__kube_driver *d, struct json_object *vmi)
+{
+    struct json_object *patch = json_object_new_array();
+
+    add_test(patch, "/metadata/uid", d->vmi_uid);
+    add_test(patch, LABEL, d->mark);
+    kvmig__patch_add(patch, "remove", kvmig__strdup(LABEL), NULL);
+    if (kvmig__json_text(kvmig__json_at(vmi, "metadata.annotations"), UNTIL))
+        kvmig__patch_add(patch, "remove", kvmig__strdup(UNTIL_PATH), NULL);
     return kvmig__json_take_string(patch);
 }
 
@@ -133,7 +191,9 @@ static const char *uid_of(struct json_object *policy)
 
 static void fail(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    kvmig__kube_fail_soon(d, kvmig__kube_denied_error(d, answer, MAKE_POLICY, "create", POLICIES));
+    kvmig__kube_fail_soon(d, answer->error ? kvmig__kube_denied_error(d, answer, MAKE_POLICY, "create", POLICIES)
+                                           : kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL,
+                                                              "could not " MAKE_POLICY ": the answer is no policy"));
 }
 
 static void made(struct kvmig__kube_driver *d, struct json_object *policy)
@@ -146,50 +206,47 @@ static void made(struct kvmig__kube_driver *d, struct json_object *policy)
         kvmig__kube_admit_create(d);
 }
 
-static void stale_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+static void not_ours(struct kvmig__kube_driver *d)
 {
-    if (answer->error && answer->status != 404)
-        fail(d, answer);
-    else
-        post_policy(d);
+    d->policy.wanted = false;
+    kvmig__kube_ledger_set(d, d->policy.policy_item, "undone");
+    kvmig__kube_fail_soon(d, kvmig__error_new(EEXIST, d->policy.name, NULL, "Rename or delete it.",
+                                              "migration policy %s is there already, and no session made it",
+                                              d->policy.name));
 }
 
-/* There is one of that name: ours, if an answer was lost; or the leftover of a session that died, for the dry run
- * has just shown that no other migration of the VM is under way. */
+/* There is one of that name, which nobody else uses: ours, if an answer was lost. */
 static void existing_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *policy = answer->error ? NULL : kvmig__answer_json(answer);
-    const char *mark = mark_of(policy);
+    struct json_object *policy = kvmig__answer_object(answer, KVMIG__KUBE_POLICY);
 
-    if (answer->error && answer->status != 404) {
-        fail(d, answer);
-    } else if (answer->error) {
-        post_policy(d);
-    } else if (kvmig__str_eq(mark, d->mark)) {
+    if (policy && kvmig__str_eq(mark_of(policy), d->mark))
         made(d, policy);
-    } else if (mark) {
-        kvmig__errand_go(&d->act, "DELETE", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name),
-                         kvmig__delete_options(uid_of(policy)), NULL, d->limits.step_ms, stale_deleted);
-    } else {
-        d->policy.wanted = false;
-        kvmig__kube_fail_soon(d, kvmig__error_new(EEXIST, d->policy.name, NULL, "Rename or delete it.",
-                                                  "migration policy %s is there already, and no session made it",
-                                                  d->policy.name));
-    }
+    else if (policy)
+        not_ours(d);
+    else if (kvmig__answer_absent(answer, KVMIG__KUBE_POLICY, d->policy.name) && ++d->policy.tries < TRIES)
+        post_policy(d);
+    else
+        fail(d, answer);
     json_object_put(policy);
 }
 
 static void posted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *policy = answer->error ? NULL : kvmig__answer_json(answer);
+    struct json_object *policy = kvmig__answer_object(answer, KVMIG__KUBE_POLICY);
 
-    if (answer->status == 409)
+    if (policy) {
+        made(d, policy);
+    } else if (!answer->error || answer->status == 409) {
         kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name), NULL, NULL,
                          d->limits.step_ms, existing_read);
-    else if (answer->error)
+    } else {
+        if (kvmig__answer_is_refusal(answer) && d->act.sent == 1) {
+            d->policy.wanted = false; /* there is none */
+            kvmig__kube_ledger_set(d, d->policy.policy_item, "undone");
+        }
         fail(d, answer);
-    else
-        made(d, policy);
+    }
     json_object_put(policy);
 }
 
@@ -199,31 +256,173 @@ static void post_policy(struct kvmig__kube_driver *d)
                      d->limits.step_ms, posted);
 }
 
-static void labelled(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+static void create_policy(struct kvmig__kube_driver *d)
 {
-    if (answer->error) {
-        kvmig__kube_fail_soon(d, kvmig__kube_denied_error(d, answer, "label the VM for a temporary migration policy",
-                                                          "patch", "virtualmachineinstances.kubevirt.io"));
-        return;
-    }
     d->policy.wanted = true;
     d->policy.policy_item = kvmig__kube_ledger_add(d, "migration policy", d->policy.name);
     kvmig__kube_checkpoint(d);
     post_policy(d);
 }
 
+/* ---- what a session that died has left ---- */
+
+static char *policy_name(const struct kvmig__kube_driver *d, const char *mark)
+{
+    return kvmig__asprintf("kvmig-%s-%s", d->vmi_uid, mark);
+}
+
+/* It selects nothing any more, so it does no harm. */
+static void dead_stays(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    char *name = policy_name(d, d->policy.dead), *object = kvmig__asprintf("policy/%s", name);
+
+    kvmig__kube_remark(d, "LEFTOVER_POLICY", KVMIG_SEVERITY_WARN, object, "Delete it by hand; it selects nothing.",
+                       "migration policy %s, which session %s has left behind, could not be removed: %s", name,
+                       d->policy.dead, answer->error ? kvmig__answer_text(answer) : "the answer is no policy");
+    free(object);
+    free(name);
+}
+
+static void dead_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    char *name = policy_name(d, d->policy.dead);
+
+    if (answer->error && answer->status != 409 && !kvmig__answer_absent(answer, KVMIG__KUBE_POLICY, name))
+        dead_stays(d, answer);
+    free(name);
+    create_policy(d);
+}
+
+static void dead_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct json_object *policy = kvmig__answer_object(answer, KVMIG__KUBE_POLICY);
+
+    if (policy && kvmig__str_eq(mark_of(policy), d->policy.dead)) {
+        char *name = policy_name(d, d->policy.dead);
+
+        kvmig__errand_go(&d->act, "DELETE", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, name),
+                         kvmig__delete_options(uid_of(policy)), NULL, d->limits.step_ms / 4, dead_deleted);
+        free(name);
+    } else {
+        dead_deleted(d, policy ? &(struct kvmig__answer){ 0 } : answer);
+    }
+    json_object_put(policy);
+}
+
+static void labelled(struct kvmig__kube_driver *d)
+{
+    char *name;
+
+    if (!d->policy.dead) {
+        create_policy(d);
+        return;
+    }
+    name = policy_name(d, d->policy.dead);
+    kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, name), NULL, NULL,
+                     d->limits.step_ms / 4, dead_read);
+    free(name);
+}
+
+/* ---- the label ---- */
+
+static void read_label(struct kvmig__kube_driver *d);
+
+static void no_label(struct kvmig__kube_driver *d)
+{
+    d->policy.labelled = false;
+    kvmig__kube_ledger_set(d, d->policy.label_item, "undone");
+}
+
+static void label_fails(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, const char *verb)
+{
+    if (answer->error)
+        kvmig__kube_fail_soon(d, kvmig__kube_denied_error(d, answer, LABEL_VM, verb, VMIS));
+    else
+        kvmig__kube_fail_soon(
+            d, kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL, "could not " LABEL_VM ": the answer is no VMI"));
+}
+
+static void label_sent(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    if (!answer->error) {
+        labelled(d);
+    } else if ((answer->status == 409 || answer->status == 422) && ++d->policy.tries < TRIES) {
+        read_label(d); /* it may also be that it is there, and the answer was lost */
+    } else {
+        if (kvmig__answer_is_refusal(answer) && d->act.sent == 1)
+            no_label(d);
+        label_fails(d, answer, "patch");
+    }
+}
+
+static void send_label(struct kvmig__kube_driver *d, struct json_object *vmi)
+{
+    if (!d->policy.labelled) {
+        char *name = kvmig__asprintf("%s/%s: " KVMIG__MARK "=%s", d->ns, d->vmi, d->mark);
+
+        d->policy.labelled = true;
+        if (d->policy.label_item == KVMIG__NO_ITEM)
+            d->policy.label_item = kvmig__kube_ledger_add(d, "VM label", name);
+        free(name);
+        kvmig__kube_checkpoint(d);
+    }
+    kvmig__errand_go(&d->act, "PATCH", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), label_patch(d, vmi),
+                     JSON_PATCH, d->limits.step_ms, label_sent);
+}
+
+/* Its session may live: that it is not needed any more is proven by its own word only. */
+static bool is_dead(struct json_object *vmi)
+{
+    const char *until = kvmig__json_text(kvmig__json_at(vmi, "metadata.annotations"), UNTIL);
+    char *end = NULL;
+    const int64_t until_s = until ? strtoll(until, &end, 10) : 0;
+
+    return until && end != until && !*end && kvmig__wall_ms() / 1000 > until_s;
+}
+
+static void is_busy(struct kvmig__kube_driver *d, const char *mark)
+{
+    char *where = kvmig__kube_where(d);
+
+    no_label(d);
+    kvmig__kube_fail_soon(d, kvmig__error_new(EBUSY, where, mark,
+                                              "Wait until it has ended. If it has died, remove the label " KVMIG__MARK
+                                              " from the VMI by hand.",
+                                              "session %s has a temporary migration policy for VM %s/%s", mark, d->ns,
+                                              d->vmi));
+    free(where);
+}
+
+static void label_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct json_object *vmi = kvmig__answer_object(answer, KVMIG__KUBE_VMI);
+    const char *label = label_of(vmi);
+
+    if (!vmi || !kvmig__str_eq(uid_of(vmi), d->vmi_uid)) {
+        label_fails(d, answer, "get");
+    } else if (kvmig__str_eq(label, d->mark)) {
+        labelled(d);
+    } else if (label && !is_dead(vmi)) {
+        is_busy(d, label);
+    } else {
+        kvmig__str_set(&d->policy.dead, label);
+        send_label(d, vmi);
+    }
+    json_object_put(vmi);
+}
+
+static void read_label(struct kvmig__kube_driver *d)
+{
+    kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL, d->limits.step_ms,
+                     label_read);
+}
+
 void kvmig__kube_policy_make(struct kvmig__kube_driver *d)
 {
-    char *label = kvmig__asprintf("%s/%s: " KVMIG__MARK "=%s", d->ns, d->vmi, d->mark);
-
     free(d->policy.name);
-    d->policy.name = kvmig__asprintf("kvmig-%s", d->vmi_uid);
-    d->policy.labelled = true;
-    d->policy.label_item = kvmig__kube_ledger_add(d, "VM label", label);
-    free(label);
-    kvmig__kube_checkpoint(d);
-    kvmig__errand_go(&d->act, "PATCH", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), label_patch(d, true),
-                     MERGE_PATCH, d->limits.step_ms, labelled);
+    d->policy.name = policy_name(d, d->mark);
+    d->policy.tries = 0;
+    read_label(d);
 }
 
 void kvmig__kube_policy_look(struct kvmig__kube_driver *d)
@@ -243,45 +442,99 @@ void kvmig__kube_policy_look(struct kvmig__kube_driver *d)
 
 /* ---- removing it ---- */
 
-static void part_done(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, size_t item, const char *what,
-                      const char *resource)
+/* LOCATE has to find the guest, and does not wait long for this. */
+static int64_t removal_ms(const struct kvmig__kube_driver *d)
 {
-    struct kvmig_error *error;
+    return d->step == KVMIG__STEP_LOCATE ? d->limits.resolve_ms / 8 : d->limits.step_ms;
+}
 
-    if (!answer->error || answer->status == 404 || answer->status == 409) {
-        kvmig__kube_ledger_set(d, item, "undone");
-        return;
-    }
-    error = kvmig__kube_denied_error(d, answer, what, "patch and delete", resource);
+static void struck(struct kvmig__kube_driver *d, bool *flag, size_t item, int32_t next)
+{
+    *flag = false;
+    d->policy.part = next;
+    kvmig__kube_ledger_set(d, item, "undone");
+    kvmig__kube_checkpoint(d);
+}
+
+/* What could not be removed stays noted. LOCATE has other things to do, and leaves it to the step that follows; that
+ * one tries until its time is over, unless the server refuses. */
+static void stays_for_now(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, size_t item,
+                          const char *what, const char *resource, int32_t next)
+{
+    struct kvmig_error *error =
+        answer->error ? kvmig__kube_denied_error(d, answer, what, "patch and delete", resource)
+                      : kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL, "could not %s: bad answer", what);
+
     kvmig__kube_ledger_failed(d, item, error);
-    kvmig__kube_leftover(d, error);
+    if (kvmig__answer_is_refusal(answer)) {
+        d->policy.part = next;
+        if (d->step != KVMIG__STEP_LOCATE)
+            kvmig__kube_leftover(d, kvmig__error_copy(error));
+    } else if (d->step == KVMIG__STEP_LOCATE) {
+        d->policy.put_off = true;
+    } else {
+        kvmig__errand_pause(&d->act);
+    }
+    kvmig__error_free(error);
+}
+
+static void label_stays(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    stays_for_now(d, answer, d->policy.label_item, "remove the label from the VM", VMIS, READ_POLICY);
 }
 
 static void label_removed(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    part_done(d, answer, d->policy.label_item, "remove the label from the VM", "virtualmachineinstances.kubevirt.io");
-    d->policy.labelled = false;
-    d->policy.part = READ_POLICY;
+    if (!answer->error || kvmig__answer_absent(answer, KVMIG__KUBE_VMI, d->vmi))
+        struck(d, &d->policy.labelled, d->policy.label_item, READ_POLICY);
+    else if ((answer->status == 409 || answer->status == 422) && ++d->policy.tries < TRIES)
+        return; /* it was changed since it was read: the next look reads it again */
+    else
+        label_stays(d, answer);
+}
+
+/* The label of a later VMI of that name, or of another session, is none of our business. */
+static void labelled_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct json_object *vmi = kvmig__answer_object(answer, KVMIG__KUBE_VMI);
+
+    if (vmi && kvmig__str_eq(uid_of(vmi), d->vmi_uid) && kvmig__str_eq(label_of(vmi), d->mark))
+        kvmig__errand_go(&d->act, "PATCH", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), unlabel_patch(d, vmi),
+                         JSON_PATCH, removal_ms(d), label_removed);
+    else if (vmi || kvmig__answer_absent(answer, KVMIG__KUBE_VMI, d->vmi))
+        struck(d, &d->policy.labelled, d->policy.label_item, READ_POLICY);
+    else
+        label_stays(d, answer);
+    json_object_put(vmi);
+}
+
+static void policy_stays(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    stays_for_now(d, answer, d->policy.policy_item, "remove the temporary migration policy", POLICIES, REMOVED);
 }
 
 static void policy_deleted(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    part_done(d, answer, d->policy.policy_item, "remove the temporary migration policy", POLICIES);
-    d->policy.wanted = false;
-    d->policy.part = REMOVED;
-    kvmig__kube_checkpoint(d);
+    /* 409: by now another one has that name. */
+    if (!answer->error || answer->status == 409 || kvmig__answer_absent(answer, KVMIG__KUBE_POLICY, d->policy.name))
+        struck(d, &d->policy.wanted, d->policy.policy_item, REMOVED);
+    else
+        policy_stays(d, answer);
 }
 
 /* One that is not ours any more is none of our business. */
 static void policy_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *policy = answer->error ? NULL : kvmig__answer_json(answer);
+    struct json_object *policy = kvmig__answer_object(answer, KVMIG__KUBE_POLICY);
 
     if (policy && kvmig__str_eq(mark_of(policy), d->mark)) {
         kvmig__str_set(&d->policy.uid, uid_of(policy));
-        d->policy.part = DELETE_POLICY;
+        kvmig__errand_go(&d->act, "DELETE", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name),
+                         kvmig__delete_options(d->policy.uid), NULL, removal_ms(d), policy_deleted);
+    } else if (policy || kvmig__answer_absent(answer, KVMIG__KUBE_POLICY, d->policy.name)) {
+        struck(d, &d->policy.wanted, d->policy.policy_item, REMOVED);
     } else {
-        policy_deleted(d, answer);
+        policy_stays(d, answer);
     }
     json_object_put(policy);
 }
@@ -291,24 +544,17 @@ bool kvmig__kube_policy_remove(struct kvmig__kube_driver *d)
 {
     if (kvmig__errand_busy(&d->act))
         return false;
-    if (d->policy.part == REMOVE_LABEL && !d->policy.labelled)
+    if (d->policy.part == READ_LABEL && !d->policy.labelled)
         d->policy.part = READ_POLICY;
     if (d->policy.part == READ_POLICY && !d->policy.wanted)
         d->policy.part = REMOVED;
-    switch (d->policy.part) {
-    case REMOVE_LABEL:
-        kvmig__errand_go(&d->act, "PATCH", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), label_patch(d, false),
-                         MERGE_PATCH, d->limits.step_ms, label_removed);
-        return false;
-    case READ_POLICY:
-        kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name), NULL, NULL,
-                         d->limits.step_ms, policy_read);
-        return false;
-    case DELETE_POLICY:
-        kvmig__errand_go(&d->act, "DELETE", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name),
-                         kvmig__delete_options(d->policy.uid), NULL, d->limits.step_ms, policy_deleted);
-        return false;
-    default:
+    if (d->policy.part == REMOVED || d->policy.put_off)
         return true;
-    }
+    if (d->policy.part == READ_LABEL)
+        kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL, removal_ms(d),
+                         labelled_read);
+    else
+        kvmig__errand_go(&d->act, "GET", kvmig__kube_path(KVMIG__KUBE_POLICY, NULL, d->policy.name), NULL, NULL,
+                         removal_ms(d), policy_read);
+    return false;
 }

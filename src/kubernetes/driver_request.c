@@ -12,6 +12,7 @@
 
 #define FIRST_DELAY_MS 200
 #define LAST_DELAY_MS 5000
+#define PAUSE_MS 1000
 
 static void answered(void *owner, const struct kvmig__answer *answer);
 
@@ -72,7 +73,7 @@ bool kvmig__answer_is_trouble(const struct kvmig__answer *answer)
 bool kvmig__answer_is_refusal(const struct kvmig__answer *answer)
 {
     return answer->error && !kvmig__answer_is_trouble(answer) && answer->status >= 400 && answer->status != 401 &&
-           answer->status != 409;
+           answer->status != 404 && answer->status != 409;
 }
 
 const char *kvmig__answer_text(const struct kvmig__answer *answer)
@@ -96,8 +97,8 @@ static void answered(void *owner, const struct kvmig__answer *answer)
     errand->request = NULL;
     if (answer->retry_after_ms > delay_ms)
         delay_ms = answer->retry_after_ms;
-    if (errand->once || !kvmig__answer_is_trouble(answer) || (errand->any_404 && answer->status == 404) || is_hopeless(answer) ||
-        kvmig__now_ms() + delay_ms >= errand->until_ms) {
+    if (errand->once || !kvmig__answer_is_trouble(answer) || (errand->any_404 && answer->status == 404) ||
+        is_hopeless(answer) || kvmig__now_ms() + delay_ms >= errand->until_ms) {
         finish(errand, answer);
         return;
     }
@@ -155,6 +156,17 @@ void kvmig__errand_wait(struct kvmig__errand *errand, int64_t ms, kvmig__errand_
 {
     start(errand, "", NULL, NULL, ms, done);
     kvmig__timer_arm_in(&errand->again, ms);
+}
+
+static void paused(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    (void)d;
+    (void)answer;
+}
+
+void kvmig__errand_pause(struct kvmig__errand *errand)
+{
+    kvmig__errand_wait(errand, PAUSE_MS, paused);
 }
 
 void kvmig__errand_stop(struct kvmig__errand *errand)

@@ -34,6 +34,7 @@ static void heard(void *data)
         if (d) {
             d->hearing = NULL;
             kvmig__errand_release(&d->act);
+            kvmig__errand_release(&d->create);
             kvmig__errand_release(&d->back_errand);
         }
     }
@@ -126,7 +127,7 @@ void kvmig__kube_checkpoint(struct kvmig__kube_driver *d)
     kvmig__json_add_str(token, "vm", vm);
     kvmig__json_add_str(token, "vmi_uid", d->vmi_uid);
     kvmig__json_add_str(token, "source", d->plan->source);
-    kvmig__json_add_str(token, "target", d->told_target);
+    kvmig__json_add_str(token, "target", d->following ? d->follow.target_node : d->told_target);
     add_migration(d, token);
     add_volumes(d, token);
     add_policy(d, token);

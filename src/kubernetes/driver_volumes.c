@@ -95,7 +95,7 @@ static void send_patch(struct kvmig__kube_driver *d, struct kvmig__errand *erran
 
 static void learn(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vm = kvmig__answer_json(answer);
+    struct json_object *vm = kvmig__answer_object(answer, KVMIG__KUBE_VM);
 
     if (vm)
         kvmig__kube_backend_learn(d->backend, vm);
@@ -215,12 +215,12 @@ static void make_patch(struct kvmig__kube_driver *d, struct json_object *vm)
 
 static void vm_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vm = answer->error ? NULL : kvmig__answer_json(answer);
+    struct json_object *vm = kvmig__answer_object(answer, KVMIG__KUBE_VM);
 
     if (!vm) {
         kvmig__kube_fail_soon(
             d, answer->error ? kvmig__kube_denied_error(d, answer, "read the VM", "get", "virtualmachines.kubevirt.io")
-                             : kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL, "the VM's text is no JSON"));
+                             : kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL, "the answer is no VM"));
     } else if (d->volumes.state != KVMIG__VOLUMES_AS_BEFORE && kvmig__volumes_are_at(vm, &d->volumes, true)) {
         patched(d);
     } else if (d->resumed) {
@@ -238,7 +238,10 @@ static void vm_read(struct kvmig__kube_driver *d, const struct kvmig__answer *an
 static void note_seen(struct kvmig__kube_driver *d)
 {
     const struct kvmig__kube *kube = kvmig__kube_store(d);
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_our_vmi(d);
 
+    if (vmi && vmi->migration.uid) /* its VMIM may be gone */
+        kvmig__strlist_add_new(&d->volumes.seen, vmi->migration.uid);
     KVMIG__KUBE_EACH(kube, VMIM, vmim)
     {
         if (kvmig__str_eq(vmim->meta.ns, d->ns) && kvmig__str_eq(vmim->vmi, d->vmi) && vmim->meta.uid)
@@ -260,12 +263,36 @@ static const struct kvmig__kube_vm *our_vm(const struct kvmig__kube_driver *d)
     return KVMIG__KUBE_FIND(kvmig__kube_store(d), VM, d->ns, d->vmi);
 }
 
+static bool is_being_moved(const struct kvmig__kube_vmi *vmi, const struct kvmig__kube_move *move)
+{
+    for (size_t i = 0; i < vmi->migrated_volumes.n; i++) {
+        const struct kvmig__kube_migrated_volume *volume = &vmi->migrated_volumes.v[i];
+
+        if (kvmig__str_eq(volume->name, move->volume) && kvmig__str_eq(volume->source.claim, move->from) &&
+            kvmig__str_eq(volume->destination.claim, move->to))
+            return true;
+    }
+    return false;
+}
+
+/* Whatever migrates the VM moves our volumes, and these to where they are to go. */
+static bool are_being_moved(const struct kvmig__kube_driver *d)
+{
+    const struct kvmig__kube_vmi *vmi = kvmig__kube_our_vmi(d);
+
+    for (size_t i = 0; vmi && i < d->volumes.moves.n; i++)
+        if (!is_being_moved(vmi, &d->volumes.moves.v[i]))
+            return false;
+    return vmi != NULL;
+}
+
+/* KubeVirt updates workloads for other reasons too, and others migrate: their migrations do not move the volumes. */
 static bool is_candidate(const struct kvmig__kube_driver *d, const struct kvmig__kube_vmim *vmim)
 {
     return kvmig__str_eq(vmim->meta.ns, d->ns) && kvmig__str_eq(vmim->vmi, d->vmi) && vmim->meta.uid &&
+           !kvmig__strlist_has(&d->volumes.seen, vmim->meta.uid) &&
            (kvmig__pairs_get(&vmim->meta.labels, KVMIG__VOLUME_MIGRATION) ||
-            kvmig__pairs_get(&vmim->meta.annotations, "kubevirt.io/workloadUpdateMigration")) &&
-           !kvmig__strlist_has(&d->volumes.seen, vmim->meta.uid);
+            (kvmig__pairs_get(&vmim->meta.annotations, "kubevirt.io/workloadUpdateMigration") && are_being_moved(d)));
 }
 
 /* The first one since the patch. A later one is a retry: by then this session has counted the change as failed. */
@@ -309,13 +336,22 @@ struct kvmig_error *kvmig__kube_volumes_look(struct kvmig__kube_driver *d)
 
 /* ---- back ---- */
 
-static void back_failed(struct kvmig__kube_driver *d, struct kvmig_error *error)
+/* answer NULL: it is not the server that refuses. */
+static void back_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, struct kvmig_error *error)
 {
     for (size_t i = 0; d->volumes.item != KVMIG__NO_ITEM && i < d->volumes.moves.n; i++)
         kvmig__kube_ledger_failed(d, d->volumes.item + i, error);
-    kvmig__error_free(d->back.error);
-    d->back.error = error;
-    d->back.failed = true;
+    kvmig__kube_back_trouble(d, answer, error);
+}
+
+static void read_trouble(struct kvmig__kube_driver *d, const struct kvmig__answer *answer, const char *what,
+                         const char *resource)
+{
+    if (answer->error)
+        back_trouble(d, answer, kvmig__kube_denied_error(d, answer, what, "get", resource));
+    else
+        back_trouble(d, answer,
+                     kvmig__error_new(EBADMSG, "kvmig_session", NULL, NULL, "could not %s: the answer is none", what));
 }
 
 static void revert_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer);
@@ -328,25 +364,26 @@ static void reverted(struct kvmig__kube_driver *d, const struct kvmig__answer *a
     } else if (met_a_change(d, answer)) {
         get_vm(d, &d->back_errand, revert_read);
     } else {
-        back_failed(d, kvmig__kube_denied_error(d, answer, "put the VM's volumes back", "patch",
-                                                "virtualmachines.kubevirt.io"));
+        back_trouble(
+            d, answer,
+            kvmig__kube_denied_error(d, answer, "put the VM's volumes back", "patch", "virtualmachines.kubevirt.io"));
     }
 }
 
 static void revert_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vm = answer->error ? NULL : kvmig__answer_json(answer), *patch;
+    struct json_object *vm = kvmig__answer_object(answer, KVMIG__KUBE_VM), *patch;
     struct kvmig_error *error = NULL;
 
     patch = vm ? kvmig__volumes_reverse_patch(vm, &d->volumes, &error) : NULL;
     if (patch)
         send_patch(d, &d->back_errand, patch, reverted);
     else if (error)
-        back_failed(d, error);
-    else if (vm || answer->status == 404) /* a VM that is gone needs nothing */
+        back_trouble(d, NULL, error);
+    else if (vm || kvmig__answer_absent(answer, KVMIG__KUBE_VM, d->vmi)) /* a VM that is gone needs nothing */
         set_state(d, KVMIG__VOLUMES_AS_BEFORE);
     else
-        back_failed(d, kvmig__kube_denied_error(d, answer, "read the VM", "get", "virtualmachines.kubevirt.io"));
+        read_trouble(d, answer, "read the VM", "virtualmachines.kubevirt.io");
     json_object_put(vm);
 }
 
@@ -355,13 +392,45 @@ static bool destination_is_good(const struct kvmig__kube_driver *d)
     return d->volumes.ready_ms || d->follow.domain_ready_ms;
 }
 
+/* Since when the destination is the good copy, by a fresh reading of the VMI; 0 = it is not. The migration may be a
+ * later one than ours: KubeVirt tries again by itself. */
+static int64_t good_since(const struct kvmig__kube_driver *d, const struct kvmig__kube_vmi *vmi)
+{
+    const struct kvmig__kube_migration_state *now = &vmi->migration;
+
+    if (!kvmig__str_eq(vmi->meta.uid, d->vmi_uid) || !now->uid || kvmig__strlist_has(&d->volumes.seen, now->uid))
+        return 0; /* not the guest, or a migration that was before */
+    if (now->domain_ready_ms)
+        return now->domain_ready_ms;
+    return vmi->node && kvmig__str_eq(vmi->node, now->target_node) && !kvmig__str_eq(vmi->node, d->follow.source_node)
+               ? kvmig__wall_ms()
+               : 0;
+}
+
+/* What is known may be old. A VMI that is gone is no obstacle: what was known last holds. */
+static void guest_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
+{
+    struct kvmig__kube_vmi *vmi = kvmig__kube_fresh_vmi(d, answer);
+
+    if (vmi)
+        d->volumes.ready_ms = good_since(d, vmi);
+    if (vmi && d->volumes.ready_ms)
+        kvmig__kube_checkpoint(d);
+    else if (vmi || kvmig__answer_absent(answer, KVMIG__KUBE_VMI, d->vmi))
+        get_vm(d, &d->back_errand, revert_read);
+    else
+        read_trouble(d, answer, "read the VMI", "virtualmachineinstances.kubevirt.io");
+    kvmig__kube_object_free(vmi ? &vmi->meta : NULL);
+}
+
 void kvmig__kube_volumes_revert(struct kvmig__kube_driver *d)
 {
     if (d->volumes.state == KVMIG__VOLUMES_AS_BEFORE || d->volumes.state == KVMIG__VOLUMES_KEPT ||
         destination_is_good(d) || (d->admit == KVMIG__ADMIT_POSTING && d->step == KVMIG__STEP_ADMIT))
         return;
     d->volumes.tries = 0;
-    get_vm(d, &d->back_errand, revert_read);
+    kvmig__errand_go(&d->back_errand, "GET", kvmig__kube_path(KVMIG__KUBE_VMI, d->ns, d->vmi), NULL, NULL,
+                     d->limits.step_ms, guest_read);
 }
 
 bool kvmig__kube_volumes_settled(const struct kvmig__kube_driver *d)
@@ -380,8 +449,9 @@ static void kept(struct kvmig__kube_driver *d, const struct kvmig__answer *answe
     if (answer->error && met_a_change(d, answer))
         return; /* asked for again by the next look */
     if (answer->error) {
-        back_failed(
-            d, kvmig__kube_denied_error(d, answer, "keep the destinations", "patch", "virtualmachines.kubevirt.io"));
+        back_trouble(
+            d, answer,
+            kvmig__kube_denied_error(d, answer, "keep the destinations", "patch", "virtualmachines.kubevirt.io"));
         return;
     }
     learn(d, answer);
@@ -390,7 +460,7 @@ static void kept(struct kvmig__kube_driver *d, const struct kvmig__answer *answe
 
 static void keep_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vm = answer->error ? NULL : kvmig__answer_json(answer), *patch;
+    struct json_object *vm = kvmig__answer_object(answer, KVMIG__KUBE_VM), *patch;
 
     patch = vm ? kvmig__volumes_strategy_patch(vm, NULL) : NULL;
     if (patch)
@@ -398,7 +468,7 @@ static void keep_read(struct kvmig__kube_driver *d, const struct kvmig__answer *
     else if (vm)
         set_state(d, KVMIG__VOLUMES_KEPT);
     else
-        back_failed(d, kvmig__kube_denied_error(d, answer, "read the VM", "get", "virtualmachines.kubevirt.io"));
+        read_trouble(d, answer, "read the VM", "virtualmachines.kubevirt.io");
     json_object_put(vm);
 }
 
@@ -423,8 +493,8 @@ bool kvmig__kube_volumes_recover(struct kvmig__kube_driver *d)
         !kvmig__kube_condition_is(&vm->conditions, "ManualRecoveryRequired", "True"))
         return false;
     say_recovery(d);
-    if (kvmig__errand_busy(&d->back_errand) || d->volumes.state == KVMIG__VOLUMES_AS_BEFORE ||
-        d->volumes.state == KVMIG__VOLUMES_KEPT)
+    if (kvmig__errand_busy(&d->back_errand) || kvmig__now_ms() < d->back.again_ms ||
+        d->volumes.state == KVMIG__VOLUMES_AS_BEFORE || d->volumes.state == KVMIG__VOLUMES_KEPT)
         return true;
     if (destination_is_good(d))
         get_vm(d, &d->back_errand, keep_read);
@@ -439,7 +509,11 @@ static void strategy_done(struct kvmig__kube_driver *d, const struct kvmig__answ
 {
     if (answer->error && met_a_change(d, answer))
         return;
-    if (answer->error && answer->status != 404)
+    if (answer->error && !kvmig__answer_is_refusal(answer) && !kvmig__answer_absent(answer, KVMIG__KUBE_VM, d->vmi)) {
+        kvmig__errand_pause(&d->act); /* tried again until its time is over */
+        return;
+    }
+    if (kvmig__answer_is_refusal(answer))
         kvmig__kube_leftover(d, kvmig__kube_denied_error(d, answer, "restore updateVolumesStrategy of the VM", "patch",
                                                          "virtualmachines.kubevirt.io"));
     d->volumes.strategy_restored = true;
@@ -447,13 +521,15 @@ static void strategy_done(struct kvmig__kube_driver *d, const struct kvmig__answ
 
 static void strategy_read(struct kvmig__kube_driver *d, const struct kvmig__answer *answer)
 {
-    struct json_object *vm = answer->error ? NULL : kvmig__answer_json(answer), *patch;
+    struct json_object *vm = kvmig__answer_object(answer, KVMIG__KUBE_VM), *patch;
 
     patch = vm ? kvmig__volumes_strategy_patch(vm, d->volumes.strategy_before) : NULL;
     if (patch)
         send_patch(d, &d->act, patch, strategy_done);
-    else
+    else if (vm || answer->error)
         strategy_done(d, answer);
+    else
+        kvmig__errand_pause(&d->act);
     json_object_put(vm);
 }
 

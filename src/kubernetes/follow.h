@@ -60,6 +60,10 @@ struct kvmig__follow {
     struct kvmig__kube_config config; /* as resolved for it; absent before hand-off */
     /* the two sides */
     char *source_node, *source_pod, *source_ip;
+    bool source_fixed; /* set by whoever knows the source: it is not the node that the VMI is on now */
+    /* Set, with source_node and target_node, by whoever takes it up again: once the VMIM has ended, a guest on that target was brought
+     * there, although a later migration has overwritten the state that would prove it. */
+    bool resumed;
     char *target_node, *target_pod, *target_pod_uid, *target_ip, *attachment_pod;
     char *target_address; /* of the migration network */
     bool target_pod_gone;

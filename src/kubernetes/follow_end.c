@@ -18,6 +18,7 @@
 #define LAUNCHER_TIMER_MAX_MS 375000
 /* A limit beyond a century is none, and must not overflow. */
 #define MAX_LIMIT_S UINT32_MAX
+#define STALL_WINDOW_MS 40000
 
 static bool contains(const char *text, const char *part)
 {
@@ -39,7 +40,6 @@ static const struct {
     { "extra features", "CPU_FEATURE_EXTRA" },
     { "guest CPU doesn't match specification", "CPU_FEATURE_MISSING" },
     { "CPU is incompatible with host CPU", "CPU_FEATURE_MISSING" },
-    { "not supported by hypervisor", "CPU_MODEL_UNSUPPORTED" },
     { "unsupported machine type", "MACHINE_TYPE_UNSUPPORTED" },
     { "Cannot migrate empty or read-only disk", "COPY_LIST_HAS_READONLY_DISK" },
     { "has to be smaller or equal to the actual size", "DEST_VOLUME_SMALLER" },
@@ -59,11 +59,9 @@ static const struct {
     { "Cannot read CA certificate", "TLS_CREDENTIALS_MISSING" },
     { "TLS handshake", "TLS_CHANNEL_ERROR" },
     { "TLS channel", "TLS_CHANNEL_ERROR" },
-    { "certificate", "TLS_CHANNEL_ERROR" },
     { "userfaultfd", "POSTCOPY_UNSUPPORTED" },
     { "Postcopy is not supported", "POSTCOPY_UNSUPPORTED" },
     { "non-migratable device", "HOSTDEV_NOT_MIGRATABLE" },
-    { "hostdev", "HOSTDEV_NOT_MIGRATABLE" },
     { "error while loading state for instance", "DEVICE_STATE_INCOMPATIBLE" },
     { "Unknown savevm section", "DEVICE_STATE_INCOMPATIBLE" },
     { "Length mismatch", "RAM_BLOCK_MISMATCH" },
@@ -73,11 +71,30 @@ static const struct {
     { "not completed after ", "ABORTED_BY_COMPLETION_TIMEOUT" },
 };
 
+/* Words that are said of many things, and mean something only beside a second one. */
+static const struct {
+    const char *token, *code, *and_token;
+} pairs[] = {
+    { "not supported by hypervisor", "CPU_MODEL_UNSUPPORTED", "CPU" },
+    { "certificate", "TLS_CHANNEL_ERROR", "TLS" },
+    { "certificate", "TLS_CHANNEL_ERROR", "x509" },
+    { "certificate", "TLS_CHANNEL_ERROR", "verif" },
+    { "certificate", "TLS_CHANNEL_ERROR", "expired" },
+    { "certificate", "TLS_CHANNEL_ERROR", "not trusted" },
+    { "hostdev", "HOSTDEV_NOT_MIGRATABLE", "cannot be migrated" },
+    { "hostdev", "HOSTDEV_NOT_MIGRATABLE", "cannot migrate" },
+    { "hostdev", "HOSTDEV_NOT_MIGRATABLE", "not migratable" },
+};
+
 static const char *decode(const char *text)
 {
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(texts); i++) {
         if (contains(text, texts[i].token))
             return texts[i].code;
+    }
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(pairs); i++) {
+        if (contains(text, pairs[i].token) && contains(text, pairs[i].and_token))
+            return pairs[i].code;
     }
     return NULL;
 }
@@ -92,6 +109,7 @@ static bool was_aborted(const struct kvmig__follow *follow)
 
 struct limits {
     uint64_t completion_ms, progress_ms; /* 0 = none */
+    uint64_t stall_ms; /* how long KubeVirt's stall detector looks before it can give up; 0 = it does not watch */
 };
 
 /* As resolved for this migration, or else as they would be now. */
@@ -108,17 +126,19 @@ static struct limits limits_of(const struct kvmig__follow *follow, const struct 
         progress_s = now.progress_s;
     kvmig__kube_config_clear(&now);
     limits.progress_ms = progress_s > MAX_LIMIT_S ? 0 : progress_s * 1000;
+    if (kvmig__kube_stall_factor_milli(kube, &follow->config))
+        limits.stall_ms =
+            follow->config.stall_progress_s > MAX_LIMIT_S ? STALL_WINDOW_MS : follow->config.stall_progress_s * 1000;
     return limits;
 }
 
-/* KubeVirt doubles the limit while the guest is paused for it, and with its stall detector. */
+/* KubeVirt doubles the limit while the guest is paused for it, and has a factor of its own with its stall detector. */
 uint64_t kvmig__follow_limit_ms(const struct kvmig__follow *follow, const struct kvmig__kube *kube,
                                 const struct kvmig__kube_vmi *vmi)
 {
     struct kvmig__kube_config now;
     const struct kvmig__kube_config *config = &follow->config;
-    bool doubled;
-    uint64_t limit;
+    uint64_t limit, factor_milli;
 
     if (!vmi)
         return 0;
@@ -126,9 +146,11 @@ uint64_t kvmig__follow_limit_ms(const struct kvmig__follow *follow, const struct
     if (config->completion_s_per_gb == KVMIG__UNKNOWN)
         config = &now;
     limit = kvmig__kube_completion_limit_s(vmi, config);
-    doubled = follow->mode == KVMIG_MODE_PAUSED || config->stall_detector;
+    factor_milli = kvmig__kube_stall_factor_milli(kube, config);
+    if (!factor_milli)
+        factor_milli = follow->mode == KVMIG_MODE_PAUSED ? 2000 : 1000;
     kvmig__kube_config_clear(&now);
-    return limit > MAX_LIMIT_S ? 0 : limit * 1000 * (doubled ? 2 : 1);
+    return limit > MAX_LIMIT_S || factor_milli > MAX_LIMIT_S ? 0 : limit * factor_milli;
 }
 
 /* Nobody asked for it through the API: one of KubeVirt's two timers, or a hand on libvirt. */
@@ -154,6 +176,8 @@ static void judge_monitor_abort(struct kvmig__follow *follow, const struct kvmig
                                elapsed / 1000, limits.completion_ms / 1000, limits.progress_ms / 1000);
     if (limits.completion_ms && elapsed + CLOCK_SLACK_MS > limits.completion_ms)
         set_verdict(follow, "ABORTED_BY_COMPLETION_TIMEOUT", evidence);
+    else if (limits.stall_ms && elapsed + CLOCK_SLACK_MS >= limits.stall_ms)
+        set_verdict(follow, "NOT_CONVERGING", evidence);
     else if (limits.progress_ms && elapsed + CLOCK_SLACK_MS >= limits.progress_ms)
         set_verdict(follow, "ABORTED_BY_PROGRESS_TIMEOUT", evidence);
     else

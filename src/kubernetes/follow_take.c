@@ -182,7 +182,7 @@ void kvmig__follow_take_vmi(struct kvmig__follow *follow, const struct kvmig__ku
     take_state(follow, &vmi->migration);
     follow->vmi_deleting |= vmi->meta.deleted_ms != 0;
     kvmig__str_set(&follow->evacuation_node, vmi->evacuation_node);
-    if (!follow->handed_off && (!follow->source_node || !is_final(follow->stage)))
+    if (!follow->source_fixed && !follow->handed_off && (!follow->source_node || !is_final(follow->stage)))
         take_text(&follow->source_node, vmi->node);
 }
 
@@ -193,10 +193,21 @@ static bool is_about_us(const struct kvmig__follow *follow, const struct kvmig__
     return kvmig__str_eq(vmi->migration.uid, follow->vmim_uid) || (follow->completed && !follow->failed);
 }
 
+/* It was known where to, and nobody moves the guest now. */
+static bool went_as_remembered(const struct kvmig__follow *follow, const struct kvmig__kube_vmi *vmi)
+{
+    const struct kvmig__kube_migration_state *state = &vmi->migration;
+
+    return follow->resumed && (follow->gone || is_final(follow->stage)) &&
+           (!state->present || state->completed || state->failed);
+}
+
 void kvmig__follow_take_node(struct kvmig__follow *follow, const struct kvmig__kube_vmi *vmi, int64_t now_ms)
 {
-    if (follow->node_flipped || !follow->handed_off || !follow->target_node || !is_about_us(follow, vmi) ||
-        !kvmig__str_eq(vmi->node, follow->target_node) || kvmig__str_eq(vmi->node, follow->source_node))
+    const bool is_proven = (follow->handed_off && is_about_us(follow, vmi)) || went_as_remembered(follow, vmi);
+
+    if (follow->node_flipped || !is_proven || !follow->target_node || !kvmig__str_eq(vmi->node, follow->target_node) ||
+        kvmig__str_eq(vmi->node, follow->source_node))
         return;
     follow->node_flipped = true;
     follow->node_flipped_seen_ms = now_ms;
@@ -422,57 +433,97 @@ void kvmig__follow_take_event(struct kvmig__follow *follow, const struct kvmig__
 /* ---- endpoint slices ---- */
 
 struct handover { /* of one service */
-    bool concerns; /* one of the two launchers is an endpoint */
     bool target_ready, source_ready;
 };
+
+struct slices {
+    const struct kvmig__kube_slice **v;
+    size_t n;
+};
+
+static bool is_launcher(const char *pod, const char *launcher)
+{
+    return pod && kvmig__str_eq(pod, launcher);
+}
+
+static bool concerns(const struct kvmig__follow *follow, const struct kvmig__kube_slice *slice)
+{
+    for (size_t i = 0; i < slice->endpoints.n; i++)
+        if (is_launcher(slice->endpoints.v[i].pod, follow->target_pod) ||
+            is_launcher(slice->endpoints.v[i].pod, follow->source_pod))
+            return true;
+    return false;
+}
+
+/* Where a namespace begins in a list, which is sorted by it. */
+static size_t first_of(const struct kvmig__kube_list *list, const char *ns)
+{
+    size_t low = 0, high = list->n;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (list->v[middle]->ns && strcmp(list->v[middle]->ns, ns) >= 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Those that have one of the two launchers: a handful, of the many that a namespace may have. The list is the caller's. */
+static struct slices slices_of_launchers(const struct kvmig__follow *follow, const struct kvmig__kube *kube)
+{
+    const struct kvmig__kube_list *list = &kube->kinds[KVMIG__KUBE_SLICE];
+    struct slices ours = { NULL, 0 };
+
+    for (size_t i = first_of(list, follow->ns); i < list->n && kvmig__str_eq(list->v[i]->ns, follow->ns); i++) {
+        const struct kvmig__kube_slice *slice = (const struct kvmig__kube_slice *)list->v[i];
+
+        if (slice->service && concerns(follow, slice))
+            *KVMIG__PUSH(&ours) = slice;
+    }
+    return ours;
+}
 
 static void add_slice(const struct kvmig__follow *follow, const struct kvmig__kube_slice *slice, struct handover *sum)
 {
     for (size_t i = 0; i < slice->endpoints.n; i++) {
         const struct kvmig__kube_endpoint *endpoint = &slice->endpoints.v[i];
-        const bool target = endpoint->pod && kvmig__str_eq(endpoint->pod, follow->target_pod);
-        const bool source = endpoint->pod && kvmig__str_eq(endpoint->pod, follow->source_pod);
 
-        sum->concerns |= target || source;
-        sum->target_ready |= target && endpoint->ready != 0;
-        sum->source_ready |= source && endpoint->ready != 0;
+        sum->target_ready |= is_launcher(endpoint->pod, follow->target_pod) && endpoint->ready != 0;
+        sum->source_ready |= is_launcher(endpoint->pod, follow->source_pod) && endpoint->ready != 0;
     }
 }
 
-static struct handover service_handover(const struct kvmig__follow *follow, const struct kvmig__kube *kube,
+static struct handover service_handover(const struct kvmig__follow *follow, const struct slices *ours,
                                         const char *service)
 {
     struct handover sum = { 0 };
 
-    KVMIG__KUBE_EACH(kube, SLICE, slice)
-    {
-        if (kvmig__str_eq(slice->meta.ns, follow->ns) && kvmig__str_eq(slice->service, service))
-            add_slice(follow, slice, &sum);
-    }
+    for (size_t i = 0; i < ours->n; i++)
+        if (kvmig__str_eq(ours->v[i]->service, service))
+            add_slice(follow, ours->v[i], &sum);
     return sum;
 }
 
 /* Moved when the last service has moved. */
 void kvmig__follow_take_slices(struct kvmig__follow *follow, const struct kvmig__kube *kube, int64_t now_ms)
 {
-    bool any = false, all = true;
+    bool all = true;
+    struct slices ours;
 
-    if (!follow->node_flipped || follow->endpoints_moved_ms || !follow->target_pod)
+    if (!follow->node_flipped || follow->endpoints_moved_ms || !follow->target_pod || !follow->ns)
         return;
-    KVMIG__KUBE_EACH(kube, SLICE, slice)
-    {
-        struct handover sum;
+    ours = slices_of_launchers(follow, kube);
+    for (size_t i = 0; i < ours.n; i++) {
+        const struct handover sum = service_handover(follow, &ours, ours.v[i]->service);
 
-        if (!slice->service || !kvmig__str_eq(slice->meta.ns, follow->ns))
-            continue;
-        sum = service_handover(follow, kube, slice->service);
-        if (!sum.concerns)
-            continue;
-        if (!any || (all && (!sum.target_ready || sum.source_ready)))
-            kvmig__str_set(&follow->service, slice->service);
-        any = true;
+        if (i == 0 || (all && (!sum.target_ready || sum.source_ready)))
+            kvmig__str_set(&follow->service, ours.v[i]->service);
         all &= sum.target_ready && !sum.source_ready;
     }
-    if (any && all)
+    if (ours.n && all)
         follow->endpoints_moved_ms = now_ms;
+    free(ours.v);
 }

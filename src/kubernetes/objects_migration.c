@@ -10,6 +10,31 @@
 
 /* ---- options: the same names in the KubeVirt object, in a policy, and in what was resolved for one migration ---- */
 
+/* A number, a text or a quantity, as the version has it. */
+static void visit_factor(struct kvmig__io *io, const char *key, uint64_t *milli)
+{
+    char *text;
+    uint64_t value;
+
+    if (!io->encode) {
+        if (kvmig__quantity_scaled(kvmig__io_get(io, key), 3, &value))
+            *milli = value;
+    } else if (*milli != KVMIG__UNKNOWN) {
+        text = kvmig__quantity_text(*milli);
+        kvmig__io_set(io, key, json_object_new_string(text));
+        free(text);
+    }
+}
+
+static void visit_stall_detector(struct kvmig__io *io, struct kvmig__kube_config *config)
+{
+    kvmig__io_present(io, "stallDetector", &config->stall_detector);
+    kvmig__io_begin(io, "stallDetector");
+    visit_factor(io, "completionTimeoutFactor", &config->stall_factor_milli);
+    kvmig__io_u64(io, "stallProgressTimeout", &config->stall_progress_s);
+    kvmig__io_end(io);
+}
+
 void kvmig__visit_config(struct kvmig__io *io, struct kvmig__kube_config *config)
 {
     kvmig__io_u64(io, "parallelMigrationsPerCluster", &config->parallel_cluster);
@@ -29,8 +54,7 @@ void kvmig__visit_config(struct kvmig__io *io, struct kvmig__kube_config *config
     kvmig__io_str(io, "nodeDrainTaintKey", &config->drain_taint);
     kvmig__io_begin(io, "experimental");
     kvmig__io_str(io, "compression", &config->compression);
-    /* The types of what is inside differ between versions; that it is there is all that matters. */
-    kvmig__io_present(io, "stallDetector", &config->stall_detector);
+    visit_stall_detector(io, config);
     kvmig__io_present(io, "downtimeTuning", &config->downtime_tuning);
     kvmig__io_end(io);
 }

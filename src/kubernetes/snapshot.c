@@ -201,6 +201,8 @@ static void take_value(struct kvmig__snapshot_load *load, struct json_object *js
 {
     const char *own = text_of(json, "kind");
 
+    if (!own && kind < 0 && kvmig__snapshot_observation(load, json))
+        return;
     if (own && kvmig__str_ends(own, LIST)) {
         take_list(load, json, own, place, nesting);
         return;
@@ -234,7 +236,7 @@ void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, s
     struct kvmig_error *error = NULL;
 
     load->name = name;
-    if (!length || !mentions(text, length, "kind"))
+    if (!length || (!mentions(text, length, "kind") && !mentions(text, length, "observation")))
         return;
     kvmig__yaml_read(text, length, name, take_document, load, &error);
     /* Logs, XML and the like lie beside the objects and are none of our business; broken objects are. */
@@ -249,6 +251,7 @@ void kvmig__snapshot_finish(struct kvmig__snapshot_load *load)
 {
     if (!load->kube->now_ms)
         load->kube->now_ms = load->newest_ms;
+    kvmig__snapshot_apply_usage(load);
 }
 
 void kvmig__snapshot_read(struct kvmig__kube *kube, const char *text, size_t length, const char *name,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Between the reading of a snapshot's files (snapshot_files.c) and of what is in them (snapshot.c). Any thread; a
+ * Between the reading of a snapshot's files (snapshot_files.c) and of what is in them (snapshot.c, snapshot_usage.c). Any thread; a
  * load belongs to one.
  */
 #ifndef KVMIG_SRC_SNAPSHOT_INTERNAL_H
@@ -13,10 +13,21 @@ struct kvmig__snapshot_load {
     struct kvmig_findings *problems;
     const char *name; /* of the text that is being read */
     int64_t newest_ms; /* of all objects so far */
+    struct {
+        struct kvmig__node_usage {
+            char *node;
+            struct kvmig__amounts told;
+        } * v;
+        size_t n;
+    } usage; /* for nodes that may be read later */
 };
 
 void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, size_t length, const char *name);
-/* Gives the store its time, unless it has one. */
+/* Takes an object that is no Kubernetes object but an observation (member "observation"); false if it is none. (snapshot_usage.c) */
+bool kvmig__snapshot_observation(struct kvmig__snapshot_load *load, struct json_object *json);
+void kvmig__snapshot_apply_usage(
+    struct kvmig__snapshot_load *load); /* to the nodes of the store; drops what was kept */
+/* After the last text: gives the store its time, unless it has one, and the nodes what was observed of them. */
 void kvmig__snapshot_finish(struct kvmig__snapshot_load *load);
 /* object: what it concerns within the text, or NULL. */
 void kvmig__snapshot_problem(struct kvmig__snapshot_load *load, const char *name, const char *object, const char *hint,

@@ -10,8 +10,42 @@
 #include "cluster/kube.h"
 #include "plan/plan_internal.h"
 
+/* What the checks of all targets ask for again and again, worked out once per plan (kube_index.c): with 1,000 nodes no check of one
+ * may go through all pods or nodes. Everything in it is borrowed from the store but the lists themselves. */
+struct kvmig__kube_neighbour { /* a pod that a rule about neighbours selects, and the topology domain that it is in */
+    size_t rule;
+    const char *key, *domain;
+    const struct kvmig__kube_pod *pod;
+};
+struct kvmig__kube_index {
+    struct {
+        const struct kvmig__kube_pod **v;
+        size_t n;
+    } pods; /* on a node and not ended; by node */
+    struct {
+        struct kvmig__kube_neighbour *v;
+        size_t n;
+    } neighbours; /* by rule, key, domain */
+    struct kvmig__strlist repelling_keys; /* topology keys by which other pods keep the VM away */
+    struct {
+        uint64_t *v;
+        size_t n;
+    } spread_least; /* per topology spread of the VM: selected pods in the domain that has the fewest */
+    struct {
+        struct kvmig__kube_allowed {
+            const struct kvmig__kube_pv *pv;
+            struct kvmig__strlist names;
+        } * v;
+        size_t n;
+    } allowed; /* nodes that a volume admits, as far as they were asked for */
+    struct kvmig__strlist resources; /* that any node lists as allocatable */
+    int64_t newest_heartbeat_min; /* of all nodes; -1 = none */
+    bool nodes_labelled; /* any node says whether it is schedulable for KubeVirt */
+};
+
 struct kvmig__kube_check {
     const struct kvmig__kube *kube;
+    struct kvmig__kube_index *index;
     const struct kvmig__request *request;
     const struct kvmig__kube_vmi *vmi;
     const struct kvmig__kube_vm *vm; /* NULL: there is none, or it is not known */
@@ -47,15 +81,37 @@ bool kvmig__kubevirt_gate(const struct kvmig__kube_check *c, const char *gate);
 /* The rest of text after prefix; NULL if it begins differently. */
 const char *kvmig__after_prefix(const char *text, const char *prefix);
 
+/* ---- the index (kube_index.c) ---- */
+void kvmig__kube_index_init(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
+void kvmig__kube_index_clear(struct kvmig__kube_index *index);
+/* The pods on a node that have not ended. */
+const struct kvmig__kube_pod *const *kvmig__kube_pods_on(const struct kvmig__kube_index *index, const char *node,
+                                                         size_t *out_n);
+/* Of a rule (see kube_neighbours.c), the pods in one topology domain. */
+const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig__kube_index *index, size_t rule,
+                                                              const char *key, const char *domain, size_t *out_n);
+/* Adds the pods that each rule selects (kube_neighbours.c); unsorted. */
+void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
+/* After sorting: what the rules of topology spread compare with (kube_neighbours.c). */
+void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
+int64_t kvmig__kube_heartbeat_min(const struct kvmig__kube_node *node); /* in minutes; -1 = none (kube_node.c) */
+#define KVMIG__LABEL_SCHEDULABLE "kubevirt.io/schedulable"
+
 /* ---- the VM itself ---- */
 void kvmig__kube_check_state(const struct kvmig__kube_check *c); /* phase, pause (kube_state.c) */
 void kvmig__kube_check_flight(const struct kvmig__kube_check *c); /* migrations under way or left (kube_flight.c) */
 void kvmig__kube_check_waits(const struct kvmig__kube_check *c); /* slots, backup, utility volumes (kube_flight.c) */
 void kvmig__kube_check_domain(
     const struct kvmig__kube_check *c); /* devices, guest protection, network (kube_domain.c) */
+/* The definition of a multus network ("NAME" or "NAMESPACE/NAME"); NULL if there is none or it is not known. */
+const struct kvmig__kube_nad *kvmig__kube_nad_of(const struct kvmig__kube_check *c, const char *network);
+void kvmig__kube_check_host_model(
+    const struct kvmig__kube_check *c); /* does the source tell its host model? (kube_cpu.c) */
 /* What the condition LiveMigratable says beyond what was found; after all other checks of the VM (kube_condition.c). */
 void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
 void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
+/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for, and a remark for a choice. */
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked);
 void kvmig__kube_check_quota(const struct kvmig__kube_check *c); /* kube_quota.c */
 void kvmig__kube_check_forbidden(const struct kvmig__kube_check *c); /* kinds that may not be read (kube_options.c) */
 
@@ -98,7 +154,8 @@ void kvmig__kube_check_cpu(const struct kvmig__kube_check *c); /* model, feature
 void kvmig__kube_check_clock(const struct kvmig__kube_check *c); /* TSC, Hyper-V, machine type (kube_clock.c) */
 void kvmig__kube_check_room(const struct kvmig__kube_check *c); /* CPU, memory, devices (kube_room.c) */
 /* What is left on a node of a resource at most, in thousandths; KVMIG__UNKNOWN. */
-uint64_t kvmig__kube_left(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource);
+uint64_t kvmig__kube_left(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
+                          const char *resource);
 /* What the launcher of the VM asks for, and its limit, as Kubernetes counts it; KVMIG__UNKNOWN. */
 uint64_t kvmig__kube_pod_request(const struct kvmig__kube_pod *pod, const char *resource);
 uint64_t kvmig__kube_pod_limit(const struct kvmig__kube_pod *pod, const char *resource);

@@ -10,6 +10,7 @@
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define RWX "ReadWriteMany"
+#define MAX_ALLOWED 64 /* nodes that a finding names */
 
 const struct kvmig__kube_pv *kvmig__kube_pv_of(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
 {
@@ -31,8 +32,8 @@ static void allowed_nodes(const struct kvmig__kube_check *c, const struct kvmig_
 {
     KVMIG__KUBE_EACH(c->kube, NODE, node)
     {
-        if (kvmig__terms_hold(terms, &node->meta.labels, node->meta.name))
-            kvmig__strlist_add_new(out, node->meta.name);
+        if (out->n < MAX_ALLOWED && kvmig__terms_hold(terms, &node->meta.labels, node->meta.name))
+            kvmig__strlist_add(out, node->meta.name);
     }
     for (size_t t = 0; t < terms->n; t++) {
         for (size_t i = 0; i < terms->v[t].n; i++) {
@@ -41,7 +42,7 @@ static void allowed_nodes(const struct kvmig__kube_check *c, const struct kvmig_
             if (!kvmig__str_eq(requirement->op, "In") ||
                 (!requirement->is_field && !kvmig__str_eq(requirement->key, HOSTNAME)))
                 continue;
-            for (size_t v = 0; v < requirement->values.n; v++)
+            for (size_t v = 0; v < requirement->values.n && out->n < MAX_ALLOWED; v++)
                 kvmig__strlist_add_new(out, requirement->values.v[v]);
         }
     }
@@ -88,24 +89,38 @@ static bool admits_target(const struct kvmig__kube_check *c, const struct kvmig_
     return admits;
 }
 
+/* Worked out once per plan: every node that is refused names them. */
+static const struct kvmig__strlist *nodes_of_volume(const struct kvmig__kube_check *c, const struct kvmig__kube_pv *pv)
+{
+    struct kvmig__kube_allowed *allowed;
+
+    for (size_t i = 0; i < c->index->allowed.n; i++) {
+        if (c->index->allowed.v[i].pv == pv)
+            return &c->index->allowed.v[i].names;
+    }
+    allowed = KVMIG__PUSH(&c->index->allowed);
+    allowed->pv = pv;
+    allowed_nodes(c, &pv->node_required, &allowed->names);
+    return &allowed->names;
+}
+
 static void check_affinity(const struct kvmig__kube_check *c, const char *claim, const struct kvmig__kube_pv *pv)
 {
-    struct kvmig__strlist allowed = { 0 };
+    const struct kvmig__strlist *allowed;
     struct kvmig__detail d = { 0 };
     char *names;
 
     if (!pv->node_required.n || admits_target(c, &pv->node_required))
         return;
-    allowed_nodes(c, &pv->node_required, &allowed);
-    names = kvmig__strlist_join(&allowed, ", ");
+    allowed = nodes_of_volume(c, pv);
+    names = kvmig__strlist_join(allowed, ", ");
     kvmig__detail_str(&d, "claim", claim);
-    kvmig__detail_list(&d, "allowed_nodes", &allowed);
+    kvmig__detail_list(&d, "allowed_nodes", allowed);
     kvmig__kube_note(c, "PV_NODE_AFFINITY", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("pv/%s", pv->meta.name), &d,
                      "Choose a node that the volume admits, or move it to another claim (volume migration).",
                      "The volume of claim %s can be used on %s only, whatever its access mode.", claim,
-                     allowed.n ? names : "other nodes");
+                     allowed->n ? names : "other nodes");
     free(names);
-    kvmig__strlist_clear(&allowed);
 }
 
 /* Which claim the target opens. */

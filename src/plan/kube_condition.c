@@ -18,6 +18,7 @@ static const struct reason {
 } reasons[] = {
     { "DisksNotLiveMigratable", { "PVC_NOT_SHARED", "HOST_DISK_NOT_SHARED" } },
     { "InterfaceNotLiveMigratable", { "POD_BRIDGE_BINDING", "NETWORK_BINDING_NOT_MIGRATABLE" } },
+    { "CPUModeLiveMigratable", { "HOST_MODEL_MISSING" } }, /* it is KubeVirt's name that lacks the "Not" */
     { "HostDeviceNotLiveMigratable", { "HOSTDEV_NOT_MIGRATABLE" } },
     { "SEVNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },
     { "TDXNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },

@@ -137,6 +137,61 @@ static void check_host_model(const struct kvmig__kube_check *c, struct lacks *la
     lacks_clear(&host);
 }
 
+/* ---- the host model of the source ---- */
+
+/* Whether labels of KubeVirt's node-labeller were told at all. In files, nodes may be cut down to some of them: then only another
+ * node's host model proves that the source's is missing. */
+static bool others_are_labelled(const struct kvmig__kube_check *c)
+{
+    bool live = !c->kube->now_ms;
+
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        if (node != c->source && (kvmig__kube_has_label(node, KVMIG__LABEL_HOST_MODEL) ||
+                                  (live && (kvmig__kube_has_label(node, KVMIG__LABEL_MODEL_MIGRATION) ||
+                                            kvmig__kube_has_label(node, KVMIG__LABEL_FEATURE)))))
+            return true;
+    }
+    return false;
+}
+
+/* KubeVirt reuses such labels of the present launcher, and then asks the source's node for nothing. */
+static bool launcher_has_labels(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__pairs *selector = c->pod ? &c->pod->placement.node_selector : NULL;
+
+    for (size_t i = 0; selector && i < selector->n; i++) {
+        if (kvmig__str_starts(selector->v[i].key, KVMIG__LABEL_MODEL_MIGRATION) ||
+            kvmig__str_starts(selector->v[i].key, KVMIG__LABEL_FEATURE))
+            return true;
+    }
+    return false;
+}
+
+static void note_no_host_model(const struct kvmig__kube_check *c, const char *why, const char *hint)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "node", c->vmi->node);
+    kvmig__detail_str(&d, "architecture", c->vmi->architecture);
+    kvmig__kube_note(c, "HOST_MODEL_MISSING", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_vm(c), &d, hint,
+                     "The guest has the CPU of its host (host-model), and %s: KubeVirt cannot make a target pod.", why);
+}
+
+void kvmig__kube_check_host_model(const struct kvmig__kube_check *c)
+{
+    if (strcmp(kvmig__kube_cpu_model(c), "host-model") != 0)
+        return;
+    /* a VM that names no model gets another default there */
+    if (kvmig__str_eq(c->vmi->architecture, "arm64") && kvmig__str_eq(c->vmi->domain.cpu_model, "host-model"))
+        note_no_host_model(c, "nodes of arm64 tell none", "Restart the VM with host-passthrough.");
+    else if (c->source && !kvmig__str_eq(c->vmi->architecture, "arm64") &&
+             !kvmig__kube_has_label(c->source, KVMIG__LABEL_HOST_MODEL) && !launcher_has_labels(c) &&
+             others_are_labelled(c))
+        note_no_host_model(c, "its node does not tell which that is (label " KVMIG__LABEL_HOST_MODEL "...)",
+                           "See virt-handler on the VM's node, which writes the label.");
+}
+
 static void check_obsolete(const struct kvmig__kube_check *c)
 {
     struct kvmig__detail d = { 0 };

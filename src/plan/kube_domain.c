@@ -196,6 +196,59 @@ static void check_interface(const struct kvmig__kube_check *c, const struct kvmi
     }
 }
 
+/* ---- other networks ---- */
+
+/* The namespace of a network's definition; owned. */
+static char *namespace_of(const struct kvmig__kube_check *c, const char *network)
+{
+    const char *slash = strchr(network, '/');
+
+    return slash ? kvmig__strndup(network, (size_t)(slash - network)) : kvmig__strdup(c->vmi->meta.ns);
+}
+
+const struct kvmig__kube_nad *kvmig__kube_nad_of(const struct kvmig__kube_check *c, const char *network)
+{
+    const char *slash = strchr(network, '/');
+    char *ns = namespace_of(c, network);
+    const struct kvmig__kube_nad *nad = KVMIG__KUBE_FIND(c->kube, NAD, ns, slash ? slash + 1 : network);
+
+    free(ns);
+    return nad;
+}
+
+/* A view of one namespace lists the definitions of that one only. */
+static bool would_be_listed(const struct kvmig__kube_check *c, const char *network)
+{
+    char *ns = namespace_of(c, network);
+    bool listed =
+        kvmig__kube_is_known(c->kube, KVMIG__KUBE_NAD) && (!c->kube->scoped || kvmig__str_eq(ns, c->vmi->meta.ns));
+
+    free(ns);
+    return listed;
+}
+
+/* The target launcher asks for the same networks; without its definition one is refused for ever. */
+static void check_definition(const struct kvmig__kube_check *c, const struct kvmig__kube_interface *interface)
+{
+    const char *slash = strchr(interface->multus, '/');
+    struct kvmig__detail d = { 0 };
+    char *ns;
+
+    if (!would_be_listed(c, interface->multus) || kvmig__kube_nad_of(c, interface->multus))
+        return;
+    ns = namespace_of(c, interface->multus);
+    kvmig__detail_str(&d, "network", interface->multus);
+    kvmig__detail_str(&d, "interface", interface->name);
+    kvmig__kube_note(
+        c, "NAD_MISSING", KVMIG_SEVERITY_BLOCKER,
+        kvmig__asprintf("networkattachmentdefinition/%s/%s", ns ? ns : "default",
+                        slash ? slash + 1 : interface->multus),
+        &d, "Make the NetworkAttachmentDefinition anew, or take the interface from the VM.",
+        "Interface %s is attached to network %s, which has no NetworkAttachmentDefinition: no launcher can be made.",
+        interface->name ? interface->name : "?", interface->multus);
+    free(ns);
+}
+
 void kvmig__kube_check_domain(const struct kvmig__kube_check *c)
 {
     check_devices(c);
@@ -206,5 +259,7 @@ void kvmig__kube_check_domain(const struct kvmig__kube_check *c)
 
         if (interface->in_spec && interface->pod_network)
             check_interface(c, interface);
+        if (interface->in_spec && interface->multus)
+            check_definition(c, interface);
     }
 }

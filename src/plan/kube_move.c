@@ -149,14 +149,13 @@ static void check_under_way(const struct kvmig__kube_check *c)
 
 static void check_methods(const struct kvmig__kube_check *c)
 {
+    int32_t updates = kvmig__kube_updates_by_migration(c->kube, c->kubevirt);
     struct kvmig__detail d = { 0 };
 
-    if (kvmig__strlist_has(&c->kubevirt->update_methods, "LiveMigrate"))
+    if (updates > 0)
         return;
     kvmig__detail_list(&d, "methods", &c->kubevirt->update_methods);
-    /* an object that was cut down to its essentials looks as if there were none */
-    kvmig__kube_note(c, "UPDATE_METHOD_MISSING",
-                     c->kubevirt->update_methods.n ? KVMIG_SEVERITY_BLOCKER : KVMIG_SEVERITY_WARN,
+    kvmig__kube_note(c, "UPDATE_METHOD_MISSING", updates ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_BLOCKER,
                      kvmig__strdup("cluster"), &d,
                      "Add LiveMigrate to spec.workloadUpdateStrategy.workloadUpdateMethods of the KubeVirt object.",
                      "KubeVirt is not told to update workloads by live migration: the volumes would never move.");
@@ -178,9 +177,7 @@ static void check_cluster(const struct kvmig__kube_check *c)
                          "Changes of VMs are kept for their next start (%s): the volumes would not move.",
                          kubevirt->rollout_strategy);
     }
-    if ((kubevirt->phase && strcmp(kubevirt->phase, "Deployed") != 0) ||
-        (kubevirt->observed_deployment && kubevirt->target_deployment &&
-         strcmp(kubevirt->observed_deployment, kubevirt->target_deployment) != 0)) {
+    if (kvmig__kube_is_updating(kubevirt)) {
         kvmig__detail_str(&d, "phase", kubevirt->phase);
         kvmig__kube_note(c, "KUBEVIRT_UPDATING", KVMIG_SEVERITY_WARN, kvmig__strdup("cluster"), &d,
                          "Wait for the end of its roll-out.",

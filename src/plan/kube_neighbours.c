@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MAX_REPELLING 8 /* pods that are named per rule */
+
 /* ---- selectors over pods ---- */
 
 static bool selects(const struct kvmig__term *selector, const struct kvmig__pairs *labels)
@@ -35,23 +37,114 @@ static const char *domain_of(const struct kvmig__kube *kube, const char *node_na
     return node && key ? kvmig__pairs_get(&node->meta.labels, key) : NULL;
 }
 
-static bool same_domain(const struct kvmig__kube_check *c, const struct kvmig__kube_pod *pod, const char *key)
-{
-    const char *there;
-
-    if (!pod->node || !key)
-        return false;
-    if (!strcmp(pod->node, c->target_name)) /* most often it is about the node itself: no need to look it up */
-        return kvmig__pairs_get(&c->target->meta.labels, key);
-    if (!strcmp(key, "kubernetes.io/hostname"))
-        return false;
-    there = kvmig__pairs_get(&c->target->meta.labels, key);
-    return there && kvmig__str_eq(there, domain_of(c->kube, pod->node, key));
-}
-
 static const struct kvmig__pairs *own_labels(const struct kvmig__kube_check *c)
 {
     return c->pod ? &c->pod->meta.labels : &c->vmi->meta.labels;
+}
+
+/* ---- the rules, and the pods that they select ----
+ * In this order: the VM's anti-affinities, the anti-affinity of all other pods (one rule), the VM's affinities, its spreads. */
+
+static size_t rule_of_others(const struct kvmig__kube_check *c)
+{
+    return c->vmi->placement.pod_forbidden.n;
+}
+
+static size_t rule_of_affinity(const struct kvmig__kube_check *c, size_t i)
+{
+    return rule_of_others(c) + 1 + i;
+}
+
+static size_t rule_of_spread(const struct kvmig__kube_check *c, size_t i)
+{
+    return rule_of_affinity(c, c->vmi->placement.pod_required.n) + i;
+}
+
+static void add_neighbour(struct kvmig__kube_index *index, const struct kvmig__kube_check *c, size_t rule,
+                          const char *key, const struct kvmig__kube_pod *pod)
+{
+    const char *domain = domain_of(c->kube, pod->node, key);
+
+    if (domain)
+        *KVMIG__PUSH(&index->neighbours) = (struct kvmig__kube_neighbour){ rule, key, domain, pod };
+}
+
+static void collect_own(struct kvmig__kube_index *index, const struct kvmig__kube_check *c,
+                        const struct kvmig__pod_terms *terms, size_t first_rule, const struct kvmig__kube_pod *pod)
+{
+    for (size_t i = 0; i < terms->n; i++) {
+        if (in_namespaces(&terms->v[i].namespaces, c->vmi->meta.ns, pod->meta.ns) &&
+            selects(&terms->v[i].selector, &pod->meta.labels))
+            add_neighbour(index, c, first_rule + i, terms->v[i].topology_key, pod);
+    }
+}
+
+static void collect_others(struct kvmig__kube_index *index, const struct kvmig__kube_check *c,
+                           const struct kvmig__kube_pod *pod)
+{
+    const struct kvmig__pod_terms *terms = &pod->placement.pod_forbidden;
+
+    for (size_t i = 0; i < terms->n && pod != c->pod; i++) {
+        const struct kvmig__pod_term *term = &terms->v[i];
+
+        if (!term->topology_key || !in_namespaces(&term->namespaces, pod->meta.ns, c->vmi->meta.ns) ||
+            !selects(&term->selector, own_labels(c)))
+            continue;
+        kvmig__strlist_add_new(&index->repelling_keys, term->topology_key);
+        add_neighbour(index, c, rule_of_others(c), term->topology_key, pod);
+    }
+}
+
+static void collect_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c,
+                           const struct kvmig__kube_pod *pod)
+{
+    for (size_t i = 0; i < c->vmi->placement.spread.n; i++) {
+        const struct kvmig__spread *spread = &c->vmi->placement.spread.v[i];
+
+        if (!pod->meta.deleted_ms && kvmig__str_eq(pod->meta.ns, c->vmi->meta.ns) &&
+            selects(&spread->selector, &pod->meta.labels))
+            add_neighbour(index, c, rule_of_spread(c, i), spread->topology_key, pod);
+    }
+}
+
+void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < index->pods.n; i++) {
+        const struct kvmig__kube_pod *pod = index->pods.v[i];
+
+        collect_own(index, c, &c->vmi->placement.pod_forbidden, 0, pod);
+        collect_others(index, c, pod);
+        collect_own(index, c, &c->vmi->placement.pod_required, rule_of_affinity(c, 0), pod);
+        collect_spread(index, c, pod);
+    }
+}
+
+void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->placement.spread.n; i++) {
+        const char *key = c->vmi->placement.spread.v[i].topology_key;
+        uint64_t *least = KVMIG__PUSH(&index->spread_least);
+
+        *least = KVMIG__UNKNOWN;
+        KVMIG__KUBE_EACH(c->kube, NODE, node)
+        {
+            const char *domain = key ? kvmig__pairs_get(&node->meta.labels, key) : NULL;
+            size_t n;
+
+            kvmig__kube_neighbours_in(index, rule_of_spread(c, i), key, domain, &n);
+            if (domain && n < *least)
+                *least = n;
+        }
+    }
+}
+
+/* The pods that a rule selects in the target's domain. */
+static const struct kvmig__kube_neighbour *around(const struct kvmig__kube_check *c, size_t rule, const char *key,
+                                                  size_t *out_n)
+{
+    const char *domain = key ? kvmig__pairs_get(&c->target->meta.labels, key) : NULL;
+
+    return kvmig__kube_neighbours_in(c->index, rule, key, domain, out_n);
 }
 
 /* ---- anti-affinity ---- */
@@ -70,53 +163,26 @@ static void note_repelled(const struct kvmig__kube_check *c, const struct kvmig_
                      c->target_name, pod->meta.name, key);
 }
 
-static void check_own_anti_affinity(const struct kvmig__kube_check *c)
+static void check_anti_affinity(const struct kvmig__kube_check *c, size_t rule, const char *key, const char *whose)
 {
-    const struct kvmig__pod_terms *terms = &c->vmi->placement.pod_forbidden;
+    size_t n;
+    const struct kvmig__kube_neighbour *there = around(c, rule, key, &n);
 
-    for (size_t i = 0; i < terms->n; i++) {
-        const struct kvmig__pod_term *term = &terms->v[i];
-
-        KVMIG__KUBE_EACH(c->kube, POD, pod)
-        {
-            if (kvmig__pod_is_final(pod) || !in_namespaces(&term->namespaces, c->vmi->meta.ns, pod->meta.ns) ||
-                !selects(&term->selector, &pod->meta.labels) || !same_domain(c, pod, term->topology_key))
-                continue;
-            note_repelled(c, pod, term->topology_key, "the VM");
-        }
-    }
+    for (size_t i = 0; i < n && i < MAX_REPELLING; i++)
+        note_repelled(c, there[i].pod, key, whose);
 }
 
-static void check_others_anti_affinity(const struct kvmig__kube_check *c)
+static void check_anti_affinities(const struct kvmig__kube_check *c)
 {
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
-        const struct kvmig__pod_terms *terms = &pod->placement.pod_forbidden;
+    const struct kvmig__pod_terms *own = &c->vmi->placement.pod_forbidden;
 
-        if (pod == c->pod || kvmig__pod_is_final(pod))
-            continue;
-        for (size_t i = 0; i < terms->n; i++) {
-            const struct kvmig__pod_term *term = &terms->v[i];
-
-            if (in_namespaces(&term->namespaces, pod->meta.ns, c->vmi->meta.ns) &&
-                selects(&term->selector, own_labels(c)) && same_domain(c, pod, term->topology_key))
-                note_repelled(c, pod, term->topology_key, "another pod");
-        }
-    }
+    for (size_t i = 0; i < own->n; i++)
+        check_anti_affinity(c, i, own->v[i].topology_key, "the VM");
+    for (size_t i = 0; i < c->index->repelling_keys.n; i++)
+        check_anti_affinity(c, rule_of_others(c), c->index->repelling_keys.v[i], "another pod");
 }
 
 /* ---- required affinity ---- */
-
-static bool is_attracted(const struct kvmig__kube_check *c, const struct kvmig__pod_term *term)
-{
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
-        if (!kvmig__pod_is_final(pod) && in_namespaces(&term->namespaces, c->vmi->meta.ns, pod->meta.ns) &&
-            selects(&term->selector, &pod->meta.labels) && same_domain(c, pod, term->topology_key))
-            return true;
-    }
-    return false;
-}
 
 static void check_affinity(const struct kvmig__kube_check *c)
 {
@@ -124,8 +190,10 @@ static void check_affinity(const struct kvmig__kube_check *c)
 
     for (size_t i = 0; i < terms->n; i++) {
         struct kvmig__detail d = { 0 };
+        size_t n;
 
-        if (is_attracted(c, &terms->v[i]))
+        around(c, rule_of_affinity(c, i), terms->v[i].topology_key, &n);
+        if (n)
             continue;
         kvmig__detail_str(&d, "topology_key", terms->v[i].topology_key);
         kvmig__kube_note(c, "POD_AFFINITY_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
@@ -137,58 +205,24 @@ static void check_affinity(const struct kvmig__kube_check *c)
 
 /* ---- topology spread ---- */
 
-struct counts {
-    uint64_t target, least;
-};
-
-static uint64_t count_in(const struct kvmig__kube_check *c, const struct kvmig__spread *spread, const char *domain)
-{
-    uint64_t n = 0;
-
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
-        if (!kvmig__pod_is_final(pod) && !pod->meta.deleted_ms && kvmig__str_eq(pod->meta.ns, c->vmi->meta.ns) &&
-            selects(&spread->selector, &pod->meta.labels) && pod->node &&
-            kvmig__str_eq(domain_of(c->kube, pod->node, spread->topology_key), domain))
-            n++;
-    }
-    return n;
-}
-
-static struct counts count(const struct kvmig__kube_check *c, const struct kvmig__spread *spread, const char *domain)
-{
-    struct counts counts = { .target = count_in(c, spread, domain), .least = KVMIG__UNKNOWN };
-
-    KVMIG__KUBE_EACH(c->kube, NODE, node)
-    {
-        const char *other = kvmig__pairs_get(&node->meta.labels, spread->topology_key);
-        uint64_t n;
-
-        if (!other)
-            continue;
-        n = count_in(c, spread, other);
-        counts.least = n < counts.least ? n : counts.least;
-    }
-    return counts;
-}
-
 static void check_spread(const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->vmi->placement.spread.n; i++) {
         const struct kvmig__spread *spread = &c->vmi->placement.spread.v[i];
         const char *domain =
             spread->topology_key ? kvmig__pairs_get(&c->target->meta.labels, spread->topology_key) : NULL;
+        uint64_t least = c->index->spread_least.v[i];
         struct kvmig__detail d = { 0 };
-        struct counts counts;
+        size_t there;
 
         if (!domain || !spread->max_skew)
             continue;
-        counts = count(c, spread, domain);
-        if (counts.target + selects(&spread->selector, own_labels(c)) <= counts.least + spread->max_skew)
+        around(c, rule_of_spread(c, i), spread->topology_key, &there);
+        if (there + selects(&spread->selector, own_labels(c)) <= least + spread->max_skew)
             continue;
         kvmig__detail_str(&d, "topology_key", spread->topology_key);
-        kvmig__detail_uint(&d, "there", counts.target);
-        kvmig__detail_uint(&d, "least", counts.least);
+        kvmig__detail_uint(&d, "there", there);
+        kvmig__detail_uint(&d, "least", least);
         kvmig__detail_uint(&d, "max_skew", spread->max_skew);
         kvmig__kube_note(c, "TOPOLOGY_SPREAD_VIOLATED", KVMIG_SEVERITY_WARN, kvmig__kube_object_target(c), &d,
                          "Choose a node in a domain with fewer of these pods.",
@@ -201,8 +235,7 @@ void kvmig__kube_check_neighbours(const struct kvmig__kube_check *c)
 {
     if (!kvmig__kube_is_known(c->kube, KVMIG__KUBE_POD))
         return;
-    check_own_anti_affinity(c);
-    check_others_anti_affinity(c);
+    check_anti_affinities(c);
     check_affinity(c);
     check_spread(c);
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define LABEL_SCHEDULABLE "kubevirt.io/schedulable"
 #define HEARTBEAT "kubevirt.io/heartbeat"
 #define HEARTBEAT_LIMIT_MIN                                                                                            \
     5 /* virt-controller gives a node up after that; virt-handler writes every 1 to 2.2 minutes */
@@ -54,20 +53,10 @@ static void not_schedulable(const struct kvmig__kube_check *c, const char *reaso
                      "Node %s %s.", c->target_name, what);
 }
 
-static bool anybody_has_label(const struct kvmig__kube *kube, const char *key)
-{
-    KVMIG__KUBE_EACH(kube, NODE, node)
-    {
-        if (kvmig__pairs_get(&node->meta.labels, key))
-            return true;
-    }
-    return false;
-}
-
 static void check_schedulable(const struct kvmig__kube_check *c)
 {
     const struct kvmig__kube_condition *ready = kvmig__kube_condition(&c->target->conditions, "Ready");
-    const char *schedulable = kvmig__pairs_get(&c->target->meta.labels, LABEL_SCHEDULABLE);
+    const char *schedulable = kvmig__pairs_get(&c->target->meta.labels, KVMIG__LABEL_SCHEDULABLE);
 
     if (c->target->unschedulable)
         not_schedulable(c, "cordoned", "Uncordon it, or choose another node.", "is cordoned");
@@ -75,9 +64,9 @@ static void check_schedulable(const struct kvmig__kube_check *c)
         not_schedulable(c, "deleted", "Choose another node.", "is being removed from the cluster");
     if (ready && !kvmig__str_eq(ready->status, "True"))
         not_schedulable(c, "not Ready", "See the node's conditions.", "is not Ready");
-    if (!kvmig__str_eq(schedulable, "true") && anybody_has_label(c->kube, LABEL_SCHEDULABLE))
-        not_schedulable(c, LABEL_SCHEDULABLE, "See virt-handler and the device plugins on that node.",
-                        "is not offered for VMs: its label " LABEL_SCHEDULABLE " is not \"true\"");
+    if (!kvmig__str_eq(schedulable, "true") && c->index->nodes_labelled)
+        not_schedulable(c, KVMIG__LABEL_SCHEDULABLE, "See virt-handler and the device plugins on that node.",
+                        "is not offered for VMs: its label " KVMIG__LABEL_SCHEDULABLE " is not \"true\"");
 }
 
 static bool read_digits(const char **text, size_t n, int64_t *out)
@@ -110,20 +99,19 @@ static int64_t minutes_of(const char *text)
     return (days * 24 + part[3]) * 60 + part[4];
 }
 
+int64_t kvmig__kube_heartbeat_min(const struct kvmig__kube_node *node)
+{
+    return minutes_of(kvmig__pairs_get(&node->meta.annotations, HEARTBEAT));
+}
+
 /* Against the newest heart-beat of all nodes: so the question needs no clock, and old files can be judged. */
 static void check_heartbeat(const struct kvmig__kube_check *c)
 {
-    int64_t own = minutes_of(kvmig__pairs_get(&c->target->meta.annotations, HEARTBEAT)), newest = own;
+    int64_t own = kvmig__kube_heartbeat_min(c->target), newest = c->index->newest_heartbeat_min;
     struct kvmig__detail d = { 0 };
 
     if (own < 0)
         return;
-    KVMIG__KUBE_EACH(c->kube, NODE, node)
-    {
-        int64_t at = minutes_of(kvmig__pairs_get(&node->meta.annotations, HEARTBEAT));
-
-        newest = at > newest ? at : newest;
-    }
     if (newest - own <= HEARTBEAT_LIMIT_MIN)
         return;
     kvmig__detail_str(&d, "reason", "heartbeat");

@@ -94,8 +94,7 @@ int32_t kvmig__kubevirt_is_at_least(const struct kvmig__kube_check *c, uint64_t 
 
 bool kvmig__kubevirt_gate(const struct kvmig__kube_check *c, const char *gate)
 {
-    return c->kubevirt && kvmig__strlist_has(&c->kubevirt->feature_gates, gate) &&
-           !kvmig__strlist_has(&c->kubevirt->disabled_gates, gate);
+    return kvmig__kube_gate(c->kubevirt, gate);
 }
 
 const char *kvmig__after_prefix(const char *text, const char *prefix)

@@ -68,15 +68,38 @@ static void check_without_effect(const struct kvmig__kube_check *c)
 
 /* ---- the options in force ---- */
 
+/* Owned. */
+static char *whose_options(const struct kvmig__kube_check *c, const char *policy, bool seen)
+{
+    char *found = policy ? kvmig__asprintf("the options of policy %s", policy) : kvmig__strdup("the cluster's options");
+    char *text;
+
+    if (seen)
+        text = kvmig__asprintf("KubeVirt migrates the VM with %s.", found);
+    else if (kvmig__kube_is_known(c->kube, KVMIG__KUBE_POLICY))
+        text = kvmig__asprintf("Which options KubeVirt will use is not certain: a policy asks for labels of the "
+                               "namespace, which are not visible. As far as is seen it is %s.",
+                               found);
+    else
+        text = kvmig__asprintf("Which options KubeVirt will use is not certain: MigrationPolicies are not visible. "
+                               "Without one it is %s.",
+                               found);
+    free(found);
+    return text;
+}
+
 static void note_config(const struct kvmig__kube_check *c)
 {
+    bool seen = kvmig__kube_policies_seen(c->kube, c->vmi);
     const struct kvmig__kube_config *config = c->config;
     const char *policy = c->policy ? c->policy->meta.name : NULL;
     struct kvmig__detail d = { 0 };
+    char *text;
 
     if (!c->kubevirt && !policy) /* then nothing is known but KubeVirt's defaults */
         return;
     kvmig__detail_str(&d, "policy", policy);
+    kvmig__detail_str(&d, "policies", seen ? "visible" : "not visible");
     kvmig__detail_uint(&d, "bandwidth", config->bandwidth);
     kvmig__detail_uint(&d, "completion_limit_s", kvmig__kube_completion_limit_s(c->vmi, config));
     kvmig__detail_uint(&d, "progress_limit_s", config->progress_s);
@@ -84,9 +107,10 @@ static void note_config(const struct kvmig__kube_check *c)
     kvmig__detail_str(&d, "post_copy", config->post_copy > 0 ? "allowed" : "off");
     kvmig__detail_str(&d, "pause_at_limit", config->workload_disruption > 0 ? "allowed" : "off");
     kvmig__detail_str(&d, "network", config->network ? config->network : "pod network");
-    kvmig__kube_note(c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d, NULL,
-                     "KubeVirt migrates the VM with %s%s.", policy ? "the options of policy " : "the cluster's options",
-                     policy ? policy : "");
+    text = whose_options(c, policy, seen);
+    kvmig__kube_note(c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d,
+                     seen ? NULL : "Allow the account to list MigrationPolicies and Namespaces.", "%s", text);
+    free(text);
 }
 
 /* ---- the present launcher ---- */
@@ -143,6 +167,25 @@ void kvmig__kube_check_options(const struct kvmig__kube_check *c)
     note_config(c);
     check_images(c);
     check_host_model_trap(c);
+}
+
+/* ---- the target ---- */
+
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked)
+{
+    bool moves = c->request->volume_changes.n, old = kvmig__kubevirt_is_at_least(c, 1, 6) == 0;
+    struct kvmig__detail d = { 0 };
+
+    if ((!moves && !old) || c->request->flags & KVMIG_PLAN_ANY_TARGET)
+        return;
+    kvmig__detail_str(&d, "reason", moves ? "volume migration" : "KubeVirt before 1.6");
+    if (c->kubevirt)
+        kvmig__detail_str(&d, "version", c->kubevirt->version);
+    kvmig__kube_note(
+        c, "TARGET_NOT_PINNED", asked ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
+        "See that every node that the scheduler may choose can take the VM; or cordon the others.",
+        "The scheduler may choose another node than the plan's target: %s.",
+        moves ? "the migration object of a volume migration is KubeVirt's own" : "this KubeVirt cannot be told one");
 }
 
 /* ---- what cannot be checked ---- */

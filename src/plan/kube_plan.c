@@ -23,6 +23,7 @@ struct planning {
     const struct kvmig__request *request;
     struct kvmig__kube_check check; /* of the VM alone */
     struct kvmig__kube_config config;
+    struct kvmig__kube_index index;
     const struct kvmig__kube_node *asked; /* target; NULL if none is asked for, or nodes are not known */
     struct kvmig_findings common; /* about the VM, the request and the cluster */
     struct kvmig_plan *plan;
@@ -119,6 +120,8 @@ static int32_t locate(struct planning *p)
     c->config = &p->config;
     c->out = &p->common;
     kvmig__kube_config_for(p->kube, c->vmi, &p->config, &c->policy);
+    kvmig__kube_index_init(&p->index, c);
+    c->index = &p->index;
     return 0;
 }
 
@@ -139,12 +142,15 @@ static void judge_common(struct planning *p)
     kvmig__kube_check_volumes(c);
     kvmig__kube_check_storage(c);
     kvmig__kube_check_move(c);
+    kvmig__kube_check_host_model(c);
     kvmig__kube_check_condition(c);
     kvmig__kube_check_pins(c);
     kvmig__kube_check_quota(c);
     kvmig__kube_check_options(c);
     kvmig__kube_check_waits(c);
     kvmig__kube_check_forbidden(c);
+    if (p->request->target)
+        kvmig__kube_check_pinning(c, true);
     if (target_is_source(p))
         kvmig__kube_note(c, "TARGET_IS_SOURCE", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->vmi->node), NULL,
                          "Choose another node, or leave target unset.", "The VM is already on %s.", c->vmi->node);
@@ -165,7 +171,7 @@ static uint64_t count_risks(const struct kvmig_findings *findings)
 static int64_t score_of(const struct planning *p, const struct kvmig__candidate *candidate,
                         const struct kvmig__kube_node *node)
 {
-    uint64_t left = kvmig__kube_left(p->kube, node, "memory");
+    uint64_t left = kvmig__kube_left(&p->index, node, "memory");
     uint64_t gib = left == KVMIG__UNKNOWN ? 0 : left / 1000 >> 30;
 
     return (int64_t)((MAX_RISKS - count_risks(&candidate->findings)) << 40 | (gib < INT32_MAX ? gib : INT32_MAX));
@@ -259,6 +265,8 @@ static void conclude(struct planning *p)
 
     if (!candidate && !p->request->target)
         note_no_target(p);
+    if (candidate && !p->request->target)
+        kvmig__kube_check_pinning(&p->check, false);
     take_disks(p, candidate);
     plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
     if (candidate || p->request->target)
@@ -305,6 +313,7 @@ int32_t kvmig__plan_kube_make(const struct kvmig__view *view, const struct kvmig
     conclude(&p);
     kvmig__findings_clear(&p.common);
     kvmig__kube_config_clear(&p.config);
+    kvmig__kube_index_clear(&p.index);
     *out_plan = p.plan;
     return 0;
 }

@@ -115,37 +115,38 @@ uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resour
 
 /* ---- what is left ---- */
 
-static uint64_t used_on(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource)
+static uint64_t used_on(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
+                        const char *resource)
 {
     uint64_t told = kvmig__amounts_get(&node->told_usage, resource), sum = 0;
+    const struct kvmig__kube_pod *const *pods;
+    size_t n;
 
     if (told != KVMIG__UNKNOWN)
         return told;
-    KVMIG__KUBE_EACH(kube, POD, pod)
-    {
-        uint64_t asked;
+    pods = kvmig__kube_pods_on(index, node->meta.name, &n);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t asked = kvmig__kube_pod_request(pods[i], resource);
 
-        if (kvmig__pod_is_final(pod) || !kvmig__str_eq(pod->node, node->meta.name))
-            continue;
-        asked = kvmig__kube_pod_request(pod, resource);
         sum = add(sum, asked == KVMIG__UNKNOWN ? 0 : asked);
     }
     return sum;
 }
 
-uint64_t kvmig__kube_left(const struct kvmig__kube *kube, const struct kvmig__kube_node *node, const char *resource)
+uint64_t kvmig__kube_left(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
+                          const char *resource)
 {
     uint64_t offered = kvmig__amounts_get(&node->allocatable, resource), used;
 
     if (offered == KVMIG__UNKNOWN)
         return KVMIG__UNKNOWN;
-    used = used_on(kube, node, resource);
+    used = used_on(index, node, resource);
     return used < offered ? offered - used : 0;
 }
 
 static void check_amount(const struct kvmig__kube_check *c, const char *resource, const char *code, const char *what)
 {
-    uint64_t need = kvmig__kube_needs(c, resource), have = kvmig__kube_left(c->kube, c->target, resource);
+    uint64_t need = kvmig__kube_needs(c, resource), have = kvmig__kube_left(c->index, c->target, resource);
     struct kvmig__detail d = { 0 };
     char *need_text, *have_text;
 
@@ -221,11 +222,8 @@ static void devices_of_pod(const struct kvmig__kube_pod *pod, struct devices *de
 /* The resource that the network's definition names. */
 static const char *resource_of_network(const struct kvmig__kube_check *c, const char *network)
 {
-    const char *slash = strchr(network, '/');
-    char *ns = slash ? kvmig__strndup(network, (size_t)(slash - network)) : kvmig__strdup(c->vmi->meta.ns);
-    const struct kvmig__kube_nad *nad = KVMIG__KUBE_FIND(c->kube, NAD, ns, slash ? slash + 1 : network);
+    const struct kvmig__kube_nad *nad = kvmig__kube_nad_of(c, network);
 
-    free(ns);
     return nad ? kvmig__pairs_get(&nad->meta.annotations, NAD_RESOURCE) : NULL;
 }
 
@@ -262,23 +260,13 @@ static bool asks_for_devices(const struct kvmig__kube_pod *pod)
     return any;
 }
 
-static bool anybody_lists(const struct kvmig__kube *kube, const char *resource)
-{
-    KVMIG__KUBE_EACH(kube, NODE, node)
-    {
-        if (kvmig__amounts_get(&node->allocatable, resource) != KVMIG__UNKNOWN)
-            return true;
-    }
-    return false;
-}
-
 static void check_device(const struct kvmig__kube_check *c, const struct device *device)
 {
-    uint64_t have = kvmig__kube_left(c->kube, c->target, device->resource);
+    uint64_t have = kvmig__kube_left(c->index, c->target, device->resource);
     struct kvmig__detail d = { 0 };
     char *text;
 
-    if (have == KVMIG__UNKNOWN && anybody_lists(c->kube, device->resource))
+    if (have == KVMIG__UNKNOWN && kvmig__strlist_has(&c->index->resources, device->resource))
         have = 0; /* a node lists what its device plugins offer */
     if (have >= device->milli)
         return;

@@ -41,7 +41,7 @@ static int32_t explain_locked(struct kvmig_cluster *cluster, const char *vm, con
     bool ambiguous = false;
 
     if (!kube)
-        return kvmig__fail(kvmig__error_new(ENOENT, "kvmig_cluster_explain", NULL,
+        return kvmig__fail(kvmig__error_new(ENOTSUP, "kvmig_cluster_explain", NULL,
                                             "Open the view with a kubeconfig or a snapshot; a session on libvirt hosts "
                                             "is explained by kvmig_session_explain().",
                                             "the view has no Kubernetes cluster"));
@@ -140,6 +140,16 @@ static void sum_up_end(const struct kvmig_session *session, struct kvmig_explana
                                                                                  : "UNDECIDED");
 }
 
+/* Within normal times no single link is the answer. */
+static void judge_quiet(const struct kvmig_session *session, struct kvmig_explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->waits.n; i++)
+        if (explanation->waits.v[i].severity >= KVMIG_SEVERITY_WARN)
+            return;
+    if (!explanation->verdict)
+        explanation->verdict = kvmig__strdup(session->phase == KVMIG_PHASE_RUNNING ? "RUNNING" : "WAITING");
+}
+
 int32_t kvmig_session_explain(struct kvmig_session *session, struct kvmig_explanation **out_explanation)
 {
     if (out_explanation)
@@ -156,6 +166,7 @@ int32_t kvmig_session_explain(struct kvmig_session *session, struct kvmig_explan
         if (session->driver && session->driver->ops->explain)
             session->driver->ops->explain(session->driver, *out_explanation);
         add_ports(session, *out_explanation);
+        judge_quiet(session, *out_explanation);
     }
     kvmig__explanation_finish(*out_explanation);
     kvmig__context_unlock(session->context);

@@ -42,8 +42,9 @@ void kvmig__explain_kube(struct kvmig_explanation *explanation, const struct kvm
  * into counts per reason. *out_total: nodes in all. Returns how many reasons; reasons are owned by out (clear it with
  * kvmig__pairs_clear: key = reason, value = count). */
 size_t kvmig__scheduler_message(const char *message, uint32_t *out_total, struct kvmig__pairs *out);
-/* Per node, each label that the pod's selector wants and the node lacks: "node-b: cpu-feature.node.kubevirt.io/ddpd-u". Owned list. */
-void kvmig__missing_labels(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod,
-                           struct kvmig__strlist *out);
+/* Per node but source (may be NULL), the labels that the pod's selector wants and the node lacks: "node-b lacks: zone=z1, rack". Those
+ * that lack the fewest come first. Owned list; returns how many nodes were left out of it. */
+size_t kvmig__missing_labels(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod, const char *source,
+                             struct kvmig__strlist *out);
 
 #endif

@@ -161,6 +161,8 @@ static void explain_migration(struct kvmig__explain *x)
         kvmig__explain_end(x);
         if (x->follow->end == KVMIG__END_MOVED)
             kvmig__explain_endpoints(x);
+        if (x->vmi) /* KubeVirt tries a volume migration again and again */
+            kvmig__explain_volumes(x);
     }
     kvmig__explain_left(x);
     add_invisible(x);
@@ -169,10 +171,12 @@ static void explain_migration(struct kvmig__explain *x)
 
 static void explain_nothing(const struct kvmig__explain *x)
 {
+    const bool waits = x->vmi && kvmig__explain_volumes(x);
+
     kvmig__explain_left(x);
     add_invisible(x);
     join_links(x->to);
-    if (!x->to->summary)
+    if (!x->to->summary && !waits)
         x->to->summary =
             kvmig__asprintf("%s/%s: no migration is under way, and none is on record", x->follow->ns, x->follow->vmi);
 }

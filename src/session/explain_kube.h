@@ -42,11 +42,14 @@ int64_t kvmig__explain_timer(const struct kvmig__explain *x, const char *annotat
 void kvmig__explain_pending(const struct kvmig__explain *x); /* what keeps it from getting a target pod */
 bool kvmig__explain_quota(const struct kvmig__explain *x); /* true: it is in the way */
 bool kvmig__explain_slots(const struct kvmig__explain *x);
+bool kvmig__explain_slots_unseen(const struct kvmig__explain *x); /* true: they cannot be counted in this view */
 bool kvmig__explain_backoff(const struct kvmig__explain *x);
 void kvmig__explain_pods(const struct kvmig__explain *x, int32_t depth); /* target launcher, attachment pod */
 void kvmig__explain_unschedulable(const struct kvmig__explain *x, const struct kvmig__kube_pod *pod, int32_t depth);
 void kvmig__explain_preparation(const struct kvmig__explain *x); /* Scheduled to TargetReady */
 void kvmig__explain_copy(const struct kvmig__explain *x); /* Running, to the switch and what follows it */
+/* A volume migration for which KubeVirt has no migration under way (yet); true if there is one. */
+bool kvmig__explain_volumes(const struct kvmig__explain *x);
 void kvmig__explain_endpoints(const struct kvmig__explain *x);
 void kvmig__explain_cancel(const struct kvmig__explain *x);
 void kvmig__explain_end(const struct kvmig__explain *x); /* outcome and what is left behind */

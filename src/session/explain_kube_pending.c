@@ -234,6 +234,7 @@ void kvmig__explain_pending(const struct kvmig__explain *x)
     found |= explain_live_pods(x);
     if (kvmig__explain_quota(x) || explain_refused_pod(x))
         return;
-    if (!found && !kvmig__explain_slots(x) && !explain_stale_active_pod(x) && x->pods_known)
+    if (!found && !kvmig__explain_slots(x) && !explain_stale_active_pod(x) && x->pods_known &&
+        !kvmig__explain_slots_unseen(x))
         explain_without_cause(x);
 }

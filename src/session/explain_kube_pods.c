@@ -135,31 +135,50 @@ static void explain_volume(const struct kvmig__explain *x, const struct kvmig__k
                                     : "The storage's own driver on that node says more.");
 }
 
-/* The network is said to be not ready yet, rather than that it was refused. */
-static bool is_waiting_for_port(const char *message)
+static bool mentions_any(const char *text, const char *const *tokens, size_t n)
 {
-    static const char *const tokens[] = { "ovn-installed", "not ready", "timed out", "timeout", "wait" };
-
-    for (size_t i = 0; message && i < KVMIG__N_ELEMENTS(tokens); i++) {
-        if (strcasestr(message, tokens[i]))
+    for (size_t i = 0; text && i < n; i++) {
+        if (strcasestr(text, tokens[i]))
             return true;
     }
     return false;
 }
 
+/* The network is said to be not ready yet, rather than that it was refused. */
+static bool is_waiting_for_port(const char *message)
+{
+    static const char *const tokens[] = { "not ready", "timed out", "timeout", "wait" };
+
+    return mentions_any(message, tokens, KVMIG__N_ELEMENTS(tokens));
+}
+
+/* What waits is the logical port: the step that the circle is about. */
+static bool names_logical_port(const char *message)
+{
+    static const char *const tokens[] = { "ovn-installed", "requested-chassis", "logical switch port", "kube-ovn" };
+
+    return mentions_any(message, tokens, KVMIG__N_ELEMENTS(tokens));
+}
+
+static bool is_lasting(const struct kvmig__explain *x, const struct kvmig__kube_event *event)
+{
+    return event->count >= NETWORK_ERROR_COUNT ||
+           kvmig__explain_grade(x, event->first_ms, 0, NETWORK_ERROR_S) == KVMIG_SEVERITY_ERROR;
+}
+
 /* Hotplugged volumes keep the VMIM in Pending until this very pod runs. Who configures the target's network only from Scheduling on
- * waits in a circle. */
+ * waits in a circle. One time-out of some network plug-in is no proof of that: plug-ins try again. */
 static bool is_deadlock(const struct kvmig__explain *x, const struct kvmig__kube_event *event)
 {
-    return x->hotplug && x->follow->stage == KVMIG__STAGE_PENDING && is_waiting_for_port(event->message);
+    return x->hotplug && x->follow->stage == KVMIG__STAGE_PENDING &&
+           (names_logical_port(event->message) || (is_waiting_for_port(event->message) && is_lasting(x, event)));
 }
 
 static void explain_network(const struct kvmig__explain *x, const struct kvmig__kube_pod *pod,
                             const struct kvmig__kube_event *event, int32_t depth)
 {
     const bool deadlock = is_deadlock(x, event);
-    const bool lasting = event->count >= NETWORK_ERROR_COUNT ||
-                         kvmig__explain_grade(x, event->first_ms, 0, NETWORK_ERROR_S) == KVMIG_SEVERITY_ERROR;
+    const bool lasting = is_lasting(x, event);
     struct kvmig__wait *wait;
 
     wait = kvmig__explain_link(

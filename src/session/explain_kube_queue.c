@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNSEEN_WARN_S 120
 #define BACKOFF_FIRST_S 20
 #define BACKOFF_MAX_S 1000000 /* no more than a sum that cannot overflow: KubeVirt itself has no maximum */
 
@@ -20,19 +21,7 @@ static char *holders(const struct kvmig__explain *x, const char *node)
     struct kvmig__strlist names = { 0 };
     char *text;
 
-    KVMIG__KUBE_EACH(x->kube, VMIM, vmim)
-    {
-        const struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(x->kube, VMI, vmim->meta.ns, vmim->vmi);
-        const bool waits = !vmim->phase || !*vmim->phase || !strcmp(vmim->phase, "Pending");
-        char *name;
-
-        if (vmim == x->vmim || kvmig__vmim_is_final(vmim) || (waits && !kvmig__kube_target_pod(x->kube, vmim)) ||
-            (node && (!vmi || (!kvmig__str_eq(vmi->node, node) && !kvmig__str_eq(vmi->migration.source_node, node)))))
-            continue;
-        name = kvmig__asprintf("%s/%s", vmim->meta.ns, vmim->meta.name);
-        kvmig__strlist_add(&names, name);
-        free(name);
-    }
+    kvmig__kube_slot_holders(x->kube, node, &names);
     text = kvmig__strlist_join(&names, ", ");
     kvmig__strlist_clear(&names);
     return text;
@@ -58,6 +47,27 @@ static void add_limit_reached(const struct kvmig__explain *x, const char *node, 
                         option);
     free(who);
     free(place);
+}
+
+/* In a view of a part of the cluster the other migrations are not seen: a full queue looks like a fault. */
+bool kvmig__explain_slots_unseen(const struct kvmig__explain *x)
+{
+    const int64_t since = x->follow->stage_since_ms;
+    struct kvmig__kube_slots slots;
+    struct kvmig__wait *wait;
+
+    kvmig__kube_slots(x->kube, x->vmi->node, &slots);
+    if (slots.known)
+        return false;
+    wait = kvmig__explain_link(x, "NOT_VISIBLE", kvmig__explain_grade(x, since, UNSEEN_WARN_S, 0), 1,
+                               kvmig__strdup("cluster"),
+                               "KubeVirt has not created the target pod; the slots of the cluster are not visible");
+    wait->since_ms = since;
+    wait->hint =
+        kvmig__strdup("It may wait for a slot (parallelMigrationsPerCluster, parallelOutboundMigrationsPerNode): "
+                      "an account that may list migrations and VMs in all namespaces sees the queue. If there "
+                      "is none, virt-controller's log tells why the pod is not made.");
+    return true;
 }
 
 bool kvmig__explain_slots(const struct kvmig__explain *x)

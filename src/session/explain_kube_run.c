@@ -125,6 +125,41 @@ void kvmig__explain_preparation(const struct kvmig__explain *x)
 
 /* ---- Running ---- */
 
+/* What KubeVirt does when the limit is over; NULL: it ends the copy. */
+static const char *at_the_limit(const struct kvmig__explain *x, const struct kvmig__kube_config *config)
+{
+    if (config->workload_disruption <= 0 || x->follow->mode == KVMIG_MODE_PAUSED)
+        return NULL;
+    if (kvmig__vmi_has_vfio(x->vmi))
+        return "then the guest may be paused for as long as it takes, and the limit doubles";
+    return config->post_copy > 0 ? "then it switches to post-copy, which nothing ends"
+                                 : "then the guest is paused, and the limit doubles";
+}
+
+/* The limit does not say all: what happens then, and what else ends a copy. */
+static void tell_limits(const struct kvmig__explain *x, struct kvmig__wait *wait, int64_t since, uint64_t limit_ms)
+{
+    struct kvmig__kube_config now;
+    const struct kvmig__kube_config *config = &x->follow->config;
+    const char *then;
+    char *text;
+
+    kvmig__kube_config_for(x->kube, x->vmi, &now, NULL);
+    if (config->completion_s_per_gb == KVMIG__UNKNOWN) /* not resolved for this migration */
+        config = &now;
+    then = at_the_limit(x, config);
+    if (limit_ms)
+        kvmig__explain_limit(wait, since, (int64_t)(limit_ms / 1000), "completion limit%s%s", then ? ", " : "",
+                             then ? then : "");
+    if (config->progress_s && config->progress_s != KVMIG__UNKNOWN) {
+        text = kvmig__asprintf("%s%sprogress time-out (%" PRIu64 " s without fewer bytes left)",
+                               wait->limit ? wait->limit : "", wait->limit ? "; " : "", config->progress_s);
+        free(wait->limit);
+        wait->limit = text;
+    }
+    kvmig__kube_config_clear(&now);
+}
+
 static void explain_copying(const struct kvmig__explain *x)
 {
     const struct kvmig__follow *follow = x->follow;
@@ -138,9 +173,7 @@ static void explain_copying(const struct kvmig__explain *x)
                                paused ? "the guest is paused on the source until its memory is copied"
                                       : "the copy must end");
     wait->since_ms = since;
-    if (!limit_ms)
-        return;
-    kvmig__explain_limit(wait, since, (int64_t)(limit_ms / 1000), "completion limit");
+    tell_limits(x, wait, since, limit_ms);
     if (x->now_ms > wait->ends_ms && wait->ends_ms)
         wait->severity = KVMIG_SEVERITY_WARN;
 }

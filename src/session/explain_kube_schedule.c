@@ -13,6 +13,7 @@
 #define UNSCHEDULABLE_S 300
 #define UNSCHEDULABLE_TIMER "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 #define MAX_NODES_TOLD 8
+#define MAX_LABELS_TOLD 8 /* of each node */
 
 /* ---- the scheduler's message ---- */
 
@@ -91,18 +92,16 @@ size_t kvmig__scheduler_message(const char *message, uint32_t *out_total, struct
 
 /* ---- labels that are missing ---- */
 
-static void add_label(struct kvmig__strlist *out, const struct kvmig__kube_node *node, const char *key,
-                      const char *value)
+static void add_label(struct kvmig__strlist *out, const char *key, const char *value)
 {
     const bool plain = !value || !*value || !strcmp(value, "true");
-    char *text = kvmig__asprintf("%s: %s%s%s", node->meta.name, key ? key : "?", plain ? "" : "=", plain ? "" : value);
+    char *text = kvmig__asprintf("%s%s%s", key ? key : "?", plain ? "" : "=", plain ? "" : value);
 
     kvmig__strlist_add_new(out, text);
     free(text);
 }
 
-static void add_requirement(struct kvmig__strlist *out, const struct kvmig__kube_node *node,
-                            const struct kvmig__requirement *requirement)
+static void add_requirement(struct kvmig__strlist *out, const struct kvmig__requirement *requirement)
 {
     char *values = kvmig__strlist_join(&requirement->values, "|");
     char *key = kvmig__asprintf("%s%s", kvmig__str_eq(requirement->op, "DoesNotExist") ? "must not have " : "",
@@ -112,7 +111,7 @@ static void add_requirement(struct kvmig__strlist *out, const struct kvmig__kube
                       ? kvmig__asprintf("(%s %s)", requirement->op, values)
                       : kvmig__strdup(values);
 
-    add_label(out, node, key, value);
+    add_label(out, key, value);
     free(key);
     free(value);
     free(values);
@@ -125,30 +124,96 @@ static void add_affinity(struct kvmig__strlist *out, const struct kvmig__kube_no
     if (kvmig__terms_hold(terms, &node->meta.labels, node->meta.name))
         return;
     if (terms->n != 1) {
-        add_label(out, node, "required node affinity", NULL);
+        add_label(out, "required node affinity", NULL);
         return;
     }
     for (size_t i = 0; i < terms->v[0].n; i++) {
         if (!kvmig__requirement_holds(&terms->v[0].v[i], &node->meta.labels, node->meta.name))
-            add_requirement(out, node, &terms->v[0].v[i]);
+            add_requirement(out, &terms->v[0].v[i]);
     }
 }
 
-void kvmig__missing_labels(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod,
+static void labels_of_node(const struct kvmig__kube_pod *pod, const struct kvmig__kube_node *node,
                            struct kvmig__strlist *out)
 {
     const struct kvmig__pairs *wanted = &pod->placement.node_selector;
 
+    for (size_t i = 0; i < wanted->n; i++) {
+        const char *have = kvmig__pairs_get(&node->meta.labels, wanted->v[i].key);
+
+        if (!have || !kvmig__str_eq(have, wanted->v[i].value ? wanted->v[i].value : ""))
+            add_label(out, wanted->v[i].key, wanted->v[i].value);
+    }
+    add_affinity(out, node, &pod->placement.node_required);
+}
+
+struct lacking {
+    const char *node;
+    struct kvmig__strlist labels;
+};
+struct all_lacking {
+    struct lacking *v;
+    size_t n;
+};
+
+/* Keeps those that lack the fewest, in that order; of equals the first. Takes labels. Returns whether one was left out. */
+static bool keep_nearest(struct all_lacking *all, const char *node, struct kvmig__strlist *labels)
+{
+    const bool full = all->n == MAX_NODES_TOLD;
+    size_t at;
+
+    if (full && all->v[all->n - 1].labels.n <= labels->n) {
+        kvmig__strlist_clear(labels);
+        return true;
+    }
+    if (full)
+        kvmig__strlist_clear(&all->v[all->n - 1].labels);
+    else
+        (void)KVMIG__PUSH(all);
+    for (at = all->n - 1; at > 0 && all->v[at - 1].labels.n > labels->n; at--)
+        all->v[at] = all->v[at - 1];
+    all->v[at] = (struct lacking){ .node = node, .labels = *labels };
+    return full;
+}
+
+/* "node-b lacks: x, y and 3 more"; owned. */
+static char *lacking_text(const struct lacking *lacking)
+{
+    const size_t rest = lacking->labels.n > MAX_LABELS_TOLD ? lacking->labels.n - MAX_LABELS_TOLD : 0;
+    const struct kvmig__strlist told = { .v = lacking->labels.v, .n = lacking->labels.n - rest };
+    char *joined = kvmig__strlist_join(&told, ", ");
+    char *text = rest ? kvmig__asprintf("%s lacks: %s and %zu more", lacking->node, joined, rest)
+                      : kvmig__asprintf("%s lacks: %s", lacking->node, joined);
+
+    free(joined);
+    return text;
+}
+
+size_t kvmig__missing_labels(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod, const char *source,
+                             struct kvmig__strlist *out)
+{
+    struct all_lacking all = { 0 };
+    size_t left_out = 0;
+
     KVMIG__KUBE_EACH(kube, NODE, node)
     {
-        for (size_t i = 0; i < wanted->n; i++) {
-            const char *have = kvmig__pairs_get(&node->meta.labels, wanted->v[i].key);
+        struct kvmig__strlist labels = { 0 };
 
-            if (!have || !kvmig__str_eq(have, wanted->v[i].value ? wanted->v[i].value : ""))
-                add_label(out, node, wanted->v[i].key, wanted->v[i].value);
-        }
-        add_affinity(out, node, &pod->placement.node_required);
+        if (kvmig__str_eq(node->meta.name, source))
+            continue;
+        labels_of_node(pod, node, &labels);
+        if (labels.n)
+            left_out += keep_nearest(&all, node->meta.name, &labels);
     }
+    for (size_t i = 0; i < all.n; i++) {
+        char *text = lacking_text(&all.v[i]);
+
+        kvmig__strlist_add(out, text);
+        free(text);
+        kvmig__strlist_clear(&all.v[i].labels);
+    }
+    free(all.v);
+    return left_out;
 }
 
 /* ---- the link ---- */
@@ -182,14 +247,12 @@ static char *missing_text(const struct kvmig__explain *x, const struct kvmig__ku
 {
     struct kvmig__strlist missing = { 0 };
     char *joined = NULL, *text = NULL;
+    size_t rest;
 
-    kvmig__missing_labels(x->kube, pod, &missing);
+    rest = kvmig__missing_labels(x->kube, pod, x->follow->source_node, &missing);
     if (missing.n) {
-        const size_t rest = missing.n > MAX_NODES_TOLD ? missing.n - MAX_NODES_TOLD : 0;
-        struct kvmig__strlist told = { .v = missing.v, .n = missing.n - rest };
-
-        joined = kvmig__strlist_join(&told, "; ");
-        text = rest ? kvmig__asprintf("Labels that nodes lack: %s; and %zu more.", joined, rest)
+        joined = kvmig__strlist_join(&missing, "; ");
+        text = rest ? kvmig__asprintf("Labels that nodes lack: %s; and %zu more nodes.", joined, rest)
                     : kvmig__asprintf("Labels that nodes lack: %s.", joined);
     }
     free(joined);

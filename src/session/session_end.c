@@ -42,7 +42,8 @@ static char *leftovers_of(const struct kvmig__report *report)
         const struct kvmig__report_item *item = &report->created.v[i];
 
         if (!kvmig__str_eq(item->outcome, "undone")) {
-            char *name = kvmig__asprintf("%s %s on %s", item->kind, item->name, item->host);
+            char *name = kvmig__asprintf("%s %s%s%s", item->kind, item->name, item->host ? " on " : "",
+                                         item->host ? item->host : "");
 
             kvmig__strlist_add(&names, name);
             free(name);

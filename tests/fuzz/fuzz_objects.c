@@ -7,6 +7,7 @@
  * With libFuzzer as fuzz.h says, with src/kubernetes/objects*.c, quantity.c, kube_time.c, snapshot*.c, yaml*.c and
  * src/cluster/kube*.c, and -lyaml.
  */
+#include "cluster/kube_places.h"
 #include "fuzz.h"
 #include "kubernetes/objects.h"
 
@@ -32,10 +33,14 @@ static char *save_again(const char *text)
 
 static void make_hosts(const struct kvmig__kube *kube)
 {
+    struct kvmig__kube_places places;
+
+    kvmig__places_init(&places, kube);
     KVMIG__KUBE_EACH(kube, NODE, node)
     {
-        kvmig__host_free(kvmig__kube_host(kube, node));
+        kvmig__host_free(kvmig__places_host(&places, node));
     }
+    kvmig__places_clear(&places);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

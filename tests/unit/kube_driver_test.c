@@ -4,6 +4,7 @@
  * instead of the library's.
  */
 #include "kube_driver_world.h"
+#include "kubernetes/driver_internal.h"
 
 #include <stdio.h>
 
@@ -60,129 +61,67 @@ void kvmig__timer_arm_in(struct kvmig__timer *timer, int64_t delay_ms)
     kvmig__timer_arm(timer, world.now_ms + delay_ms);
 }
 
+/* ---- the context ---- */
+
+static struct delivery {
+    void (*fn)(void *data);
+    void *data;
+} deliveries[16];
+static size_t n_deliveries;
+
+void kvmig__context_deliver(struct kvmig_context *context, void (*fn)(void *data), void (*drop)(void *data), void *data,
+                            bool final)
+{
+    (void)context;
+    (void)drop;
+    assert_true(final);
+    assert_true(n_deliveries < KVMIG__N_ELEMENTS(deliveries));
+    deliveries[n_deliveries++] = (struct delivery){ fn, data };
+}
+
+static bool deliver_one(void)
+{
+    const struct delivery first = deliveries[0];
+
+    if (!n_deliveries)
+        return false;
+    memmove(deliveries, deliveries + 1, --n_deliveries * sizeof(*deliveries));
+    first.fn(first.data);
+    return true;
+}
+
+static int32_t locks, holds;
+
+void kvmig__context_lock(struct kvmig_context *context)
+{
+    (void)context;
+    assert_int_equal(locks++, 0);
+}
+
+void kvmig__context_unlock(struct kvmig_context *context)
+{
+    (void)context;
+    assert_int_equal(--locks, 0);
+}
+
+void kvmig__context_hold(struct kvmig_context *context)
+{
+    (void)context;
+    holds++;
+}
+
+void kvmig__context_release(struct kvmig_context *context)
+{
+    (void)context;
+    holds--;
+}
+
 void kvmig__log(struct kvmig_context *context, int32_t level, const char *module, const char *fmt, ...)
 {
     (void)context;
     (void)level;
     (void)module;
     (void)fmt;
-}
-
-/* ---- the session ---- */
-
-static void take_answer(enum kvmig__step step, struct kvmig_error *error)
-{
-    kvmig__error_free(session.error);
-    session.error = error;
-    session.step = (int32_t)step;
-    session.answers++;
-}
-
-void kvmig__session_step_done(struct kvmig_session *s, enum kvmig__step step, struct kvmig_error *error)
-{
-    (void)s;
-    take_answer(step, error);
-}
-
-void kvmig__session_call_done(struct kvmig_session *s, struct kvmig_error *error, bool hung)
-{
-    s->hung = hung;
-    take_answer(KVMIG__STEP_MIGRATE, error);
-}
-
-void kvmig__session_abort_refused(struct kvmig_session *s, struct kvmig_error *error)
-{
-    kvmig__error_free(error);
-    s->refusals++;
-}
-
-void kvmig__session_located(struct kvmig_session *s, const struct kvmig__resolution *resolution,
-                            const struct kvmig__side *source, const struct kvmig__side *target)
-{
-    (void)source;
-    (void)target;
-    s->resolution = *resolution;
-    take_answer(KVMIG__STEP_LOCATE, NULL);
-}
-
-void kvmig__session_final_side(struct kvmig_session *s, const struct kvmig__side *source,
-                               const struct kvmig__side *target)
-{
-    s->final_source = source->reachable ? source->state : -1;
-    s->final_target = target->reachable ? target->state : -1;
-}
-
-void kvmig__session_mode_changed(struct kvmig_session *s, int32_t mode)
-{
-    s->mode = mode;
-}
-
-static void copy_finding(struct kvmig_findings *to, const struct kvmig_finding *finding)
-{
-    kvmig__findings_add(to, finding->code, finding->severity, finding->object, NULL, NULL, NULL, "%s",
-                        finding->message);
-}
-
-void kvmig__session_notice(struct kvmig_session *s, const struct kvmig_finding *finding)
-{
-    copy_finding(&s->notices, finding);
-}
-
-void kvmig__session_waits(struct kvmig_session *s, const struct kvmig_finding *finding)
-{
-    copy_finding(&s->waits, finding);
-}
-
-void kvmig__session_target(struct kvmig_session *s, const char *node)
-{
-    const size_t used = strlen(s->targets);
-
-    snprintf(s->targets + used, sizeof(s->targets) - used, "%s,", node ? node : "-");
-}
-
-void kvmig__session_checkpoint(struct kvmig_session *s, struct json_object *token)
-{
-    free(s->token);
-    s->token = kvmig__json_take_string(token);
-    if (!s->first_token)
-        s->first_token = kvmig__strdup(s->token);
-    s->checkpoints++;
-}
-
-bool kvmig__session_is_cancelling(const struct kvmig_session *s)
-{
-    return s->cancelling;
-}
-
-const struct kvmig__session_wishes *kvmig__session_wishes(const struct kvmig_session *s)
-{
-    return &s->wishes;
-}
-
-const char *kvmig__session_id(const struct kvmig_session *s)
-{
-    (void)s;
-    return "session-1";
-}
-
-struct kvmig__report *kvmig__session_get_report(struct kvmig_session *s)
-{
-    return s->report;
-}
-
-const struct kvmig_plan *kvmig__session_plan(struct kvmig_session *s)
-{
-    return &s->plan;
-}
-
-struct kvmig_plan *kvmig_plan_ref(const struct kvmig_plan *plan)
-{
-    return (struct kvmig_plan *)plan;
-}
-
-void kvmig_plan_unref(struct kvmig_plan *plan)
-{
-    (void)plan;
 }
 
 /* ---- the backend ---- */
@@ -300,24 +239,72 @@ void kvmig__client_cancel(struct kvmig__request_http *request)
     free_request(request);
 }
 
+/* JSON as the real client takes it: deeper than json-c allows by itself. */
+struct json_object *kvmig__client_json(const char *text, size_t length)
+{
+    struct json_tokener *tokener = json_tokener_new_ex(256);
+    struct json_object *object = text ? json_tokener_parse_ex(tokener, text, (int)length) : NULL;
+
+    json_tokener_free(tokener);
+    return object;
+}
+
+static int32_t error_code(int32_t status, const char *reason)
+{
+    switch (status) {
+    case 0:
+        return ECONNRESET;
+    case 401:
+        return EACCES;
+    case 403:
+        return EPERM;
+    case 404:
+        return ENOENT;
+    case 409:
+        return kvmig__str_eq(reason, "AlreadyExists") ? EEXIST : EAGAIN;
+    case 429:
+        return EAGAIN;
+    default:
+        return status >= 500 ? EIO : EINVAL;
+    }
+}
+
+/* The server's own words are the evidence, as with the real client. */
+static struct kvmig_error *error_of(const struct reply *reply, struct json_object *status)
+{
+    const char *reason = kvmig__json_text(status, "reason"), *message = kvmig__json_text(status, "message");
+
+    if (reply->status == 0)
+        return kvmig__error_new(ECONNRESET, "https://api.test", NULL, NULL, "The API server cannot be talked to.");
+    return kvmig__error_new(error_code(reply->status, reason), "https://api.test", message ? message : reply->body,
+                            NULL, "The API server answered %d%s%s.", (int)reply->status, reason ? ", " : "",
+                            reason ? reason : "");
+}
+
 /* The oldest request that is open. false: there is none, or the server is silent. */
 static bool answer_one(void)
 {
     struct kvmig__request_http *request = world.open;
+    struct json_object *status = NULL;
     struct kvmig_error *error = NULL;
     struct reply reply;
 
-    if (!request || world.silent)
+    if (!request || world.silent ||
+        (world.slow_post && !strcmp(request->method, "POST") && !strchr(request->path, '?')))
         return false;
     world.open = request->next;
     reply = serve(request->method, request->path, request->body, request->content_type);
-    if (reply.status < 200 || reply.status > 299)
-        error = kvmig__error_new(reply.code, "https://api.test", NULL, NULL, "%s", reply.message);
+    if (reply.status < 200 || reply.status > 299) {
+        status = kvmig__client_json(reply.body, reply.body ? strlen(reply.body) : 0);
+        error = error_of(&reply, status);
+    }
     request->done(request->owner, &(struct kvmig__answer){ .status = reply.status,
                                                            .body = reply.body,
                                                            .length = reply.body ? strlen(reply.body) : 0,
                                                            .retry_after_ms = -1,
+                                                           .reason = kvmig__json_text(status, "reason"),
                                                            .error = error });
+    json_object_put(status);
     kvmig__error_free(error);
     free(reply.body);
     free_request(request);
@@ -331,7 +318,7 @@ void run(int64_t ms)
     for (;;) {
         struct kvmig__timer *timer = timers;
 
-        if (answer_one())
+        if ((!session.deaf && deliver_one()) || answer_one())
             continue;
         if (!timer || timer->due_ms > until_ms)
             break;
@@ -382,11 +369,15 @@ int tear_down(void **state)
 {
     (void)state;
     drop_driver();
+    while (deliver_one())
+        continue;
+    assert_int_equal(holds, 0);
     assert_null(timers);
     assert_null(world.open);
     kvmig__kube_clear(&world.store);
     json_object_put(world.vm);
     json_object_put(world.policy);
+    json_object_put(world.other_policy);
     json_object_put(session.wishes.token);
     kvmig__report_free(session.report);
     kvmig__error_free(session.error);
@@ -424,6 +415,22 @@ void begin(enum kvmig__step step)
     driver->ops->begin(driver, step);
     assert_int_equal(session.answers, answers); /* never from inside */
     run(100);
+}
+
+void die_and_resume(void)
+{
+    struct json_object *token = json_tokener_parse(session.token);
+
+    drop_driver();
+    kvmig__report_free(session.report);
+    session.report = kvmig__report_new();
+    json_object_put(session.wishes.token);
+    session.wishes.token = token;
+    session.answers = 0;
+    world.log[0] = 0;
+    show();
+    make_driver();
+    begin(KVMIG__STEP_ADMIT);
 }
 
 /* ---- what was seen ---- */

@@ -46,6 +46,7 @@ struct kvmig_session {
     char targets[SEEN]; /* "node-b,-,node-c," as they were told */
     char *token, *first_token; /* the last checkpoint, and the first */
     int32_t checkpoints;
+    bool deaf; /* the caller does not return from its callback, so nothing is delivered */
     struct kvmig_findings notices, waits;
 };
 
@@ -57,10 +58,12 @@ struct world {
     /* the VMI */
     bool vmi_there;
     const char *node, *ip, *vmi_phase, *evacuation_node;
-    char vmi_label[64]; /* kvmig/session */
+    char vmi_label[64], vmi_label_until[32]; /* kvmig/session; kvmig/session-until */
+    const char *labelled_meanwhile; /* another session's label, put on just before the next patch of the VMI */
     bool volumes_change, migrated_volumes;
     /* its VMIM; uid "" = there was none */
     bool vmim_there, vmim_deleting, controller_owned, volume_migration;
+    bool no_volume_label; /* a workload update, as an older KubeVirt marks its volume migrations too */
     char vmim_name[64], vmim_uid[64];
     char *vmim_mark; /* the session that it says it is of */
     const char *phase;
@@ -74,18 +77,19 @@ struct world {
     /* the VM, as JSON; conditions of it */
     struct json_object *vm;
     bool restart_required, manual_recovery;
-    /* the policy object */
-    struct json_object *policy;
+    /* the policy that the driver makes, and one that was there before */
+    struct json_object *policy, *other_policy;
     /* the server */
     struct kvmig__request_http *open; /* requests that were not answered yet */
     bool silent; /* answers nothing */
+    bool slow_post; /* answers no POST but dry runs, nor what comes behind it */
     bool recorded; /* the store is all that there is: the server answers from it */
     bool late_post; /* the first POST comes through just before the next one */
     struct {
         const char *method, *part; /* of the path */
         bool at_end; /* part is its end */
         int32_t status; /* 0 = the connection is lost */
-        const char *message;
+        const char *message; /* NULL: it is not the API server that answers */
         bool applied; /* ... after it had its effect */
         int32_t times;
     } fault;
@@ -106,6 +110,7 @@ void set_vm(const char *json); /* the VM, and shows it */
 void show(void); /* the store is as the world is; watchers are told */
 void run(int64_t ms); /* time passes: requests are answered, timers fire */
 void begin(enum kvmig__step step); /* and lets it run for a moment */
+void die_and_resume(void); /* the process dies: another driver, another session, the same cluster; ADMIT runs */
 bool asked(const char *method, const char *part); /* there was such a request */
 int32_t count(const char *method, const char *part);
 void expect_ok(enum kvmig__step step); /* it was answered, well */
@@ -123,6 +128,7 @@ void start_copy(void);
 void guest_moves(void);
 void migration_fails(const char *reason);
 void migration_vanishes(void);
+void go_on_to_running(void); /* from ADMIT, which was begun */
 void go_to_running(void); /* ADMIT, SCHEDULE, PREPARE are answered; MIGRATE runs, and the copy too */
 
 #endif

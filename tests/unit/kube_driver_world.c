@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * See kube_driver_test.h: the API server and KubeVirt of the test. What the test sets is shown as objects; what the
- * driver asks for changes it. A JSON patch is really applied, with its tests.
+ * driver asks for changes it.
  */
 #include "kube_driver_world.h"
 
@@ -53,7 +53,8 @@ static struct json_object *vmim_json(void)
              world.controller_owned   ? "'kubevirt.io/evacuationMigration':'node-a'"
              : world.volume_migration ? "'kubevirt.io/workloadUpdateMigration':''"
                                       : or_empty(mark),
-             world.volume_migration ? ",'kubevirt.io/volume-update-migration':'vm1'" : "", or_empty(world.phase));
+             world.volume_migration && !world.no_volume_label ? ",'kubevirt.io/volume-update-migration':'vm1'" : "",
+             or_empty(world.phase));
 
     free(mark);
     return object;
@@ -104,6 +105,14 @@ static struct json_object *vmi_json(void)
     json_object_object_get_ex(object, "metadata", &meta);
     json_object_object_get_ex(meta, "labels", &labels);
     json_object_object_get_ex(object, "status", &status);
+    /* Whoever changes it makes another version of it. */
+    json_object_object_add(meta, "resourceVersion", json_object_new_string(world.vmi_label[0] ? world.vmi_label : "1"));
+    if (world.vmi_label_until[0]) {
+        struct json_object *annotations = json("{}");
+
+        json_object_object_add(annotations, "kvmig/session-until", json_object_new_string(world.vmi_label_until));
+        json_object_object_add(meta, "annotations", annotations);
+    }
     if (world.vmi_label[0])
         json_object_object_add(labels, "kvmig/session", json_object_new_string(world.vmi_label));
     if (world.evacuation_node)
@@ -111,8 +120,9 @@ static struct json_object *vmi_json(void)
     if (world.migrated_volumes)
         json_object_object_add(
             status, "migratedVolumes",
-            json("[{'volumeName':'root','sourcePVCInfo':{'claimName':'old'},'destinationPVCInfo':{'claimName':"
-                 "'new'}}]"));
+            json("[{'volumeName':'root','sourcePVCInfo':{'claimName':'root-old'},'destinationPVCInfo':{'claimName':"
+                 "'root-new'}},{'volumeName':'data','sourcePVCInfo':{'claimName':'data-old'},'destinationPVCInfo':{"
+                 "'claimName':'data-new'}}]"));
     add_migration_state(status);
     return object;
 }
@@ -207,75 +217,6 @@ void set_vm(const char *text)
     show();
 }
 
-/* ---- JSON patch ---- */
-
-/* The place that a path names: its parent and last part. */
-static struct json_object *parent_of(struct json_object *root, const char *path, char **out_key)
-{
-    struct json_object *at = root;
-    const char *part = path + 1;
-
-    for (;;) {
-        const char *slash = strchr(part, '/');
-        char *key = slash ? kvmig__strndup(part, (size_t)(slash - part)) : kvmig__strdup(part);
-
-        if (!slash) {
-            *out_key = key;
-            return at;
-        }
-        if (json_object_is_type(at, json_type_array))
-            at = json_object_array_get_idx(at, strtoul(key, NULL, 10));
-        else
-            json_object_object_get_ex(at, key, &at);
-        free(key);
-        assert_non_null(at);
-        part = slash + 1;
-    }
-}
-
-static bool apply_op(struct json_object *root, struct json_object *op)
-{
-    const char *name = json_object_get_string(json_object_object_get(op, "op"));
-    const char *path = json_object_get_string(json_object_object_get(op, "path"));
-    struct json_object *value = json_object_object_get(op, "value"), *parent, *there = NULL;
-    bool is_array, ok = true;
-    char *key;
-
-    parent = parent_of(root, path, &key);
-    is_array = json_object_is_type(parent, json_type_array);
-    there = is_array ? json_object_array_get_idx(parent, strtoul(key, NULL, 10)) : json_object_object_get(parent, key);
-    if (!strcmp(name, "test"))
-        ok = there && json_object_equal(there, value);
-    else if (!strcmp(name, "remove"))
-        is_array ? (void)json_object_array_del_idx(parent, strtoul(key, NULL, 10), 1)
-                 : json_object_object_del(parent, key);
-    else if (!strcmp(name, "add") && is_array)
-        json_object_array_add(parent, json_object_get(value)); /* "-" is all that is used */
-    else if (is_array)
-        json_object_array_put_idx(parent, strtoul(key, NULL, 10), json_object_get(value));
-    else
-        json_object_object_add(parent, key, json_object_get(value));
-    free(key);
-    return ok;
-}
-
-static bool apply_patch(const char *text, bool dry)
-{
-    struct json_object *patch = json_tokener_parse(text), *vm = NULL;
-    bool ok = true;
-
-    json_object_deep_copy(world.vm, &vm, NULL);
-    for (size_t i = 0; ok && i < json_object_array_length(patch); i++)
-        ok = apply_op(vm, json_object_array_get_idx(patch, i));
-    if (ok && !dry) {
-        json_object_put(world.vm);
-        world.vm = json_object_get(vm);
-    }
-    json_object_put(vm);
-    json_object_put(patch);
-    return ok;
-}
-
 /* ---- the server ---- */
 
 static struct reply ok(struct json_object *object)
@@ -286,16 +227,58 @@ static struct reply ok(struct json_object *object)
     return reply;
 }
 
+static const char *reason_of(int32_t status)
+{
+    switch (status) {
+    case 400:
+        return "BadRequest";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "NotFound";
+    case 409:
+        return "AlreadyExists";
+    case 422:
+        return "Invalid";
+    case 429:
+        return "TooManyRequests";
+    default:
+        return "InternalError";
+    }
+}
+
+/* As the API server refuses: with a Status. message NULL: something in front of it does, which knows nothing of such. */
 static struct reply refusal(int32_t status, const char *message)
 {
-    const int32_t code = status == 0     ? -ECONNRESET
-                         : status == 403 ? -EPERM
-                         : status == 404 ? -ENOENT
-                         : status == 409 ? -EEXIST
-                         : status >= 500 ? -EIO
-                                         : -EINVAL;
+    struct json_object *body;
+    struct reply reply = { .status = status };
 
-    return (struct reply){ .status = status, .code = code, .message = message };
+    if (status && !message)
+        reply.body = kvmig__strdup("404 page not found");
+    if (!status || !message)
+        return reply;
+    body = json("{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'%s','code':%d}", reason_of(status),
+                (int)status);
+    json_object_object_add(body, "message", json_object_new_string(message));
+    reply.body = kvmig__json_take_string(body);
+    return reply;
+}
+
+/* There is no such object: path is its. */
+static struct reply absent(const char *path)
+{
+    const char *name = strrchr(path, '/') + 1, *plural = name - 1;
+    struct reply reply = { .status = 404 };
+
+    while (plural[-1] != '/')
+        plural--;
+    reply.body = kvmig__json_take_string(
+        json("{'kind':'Status','apiVersion':'v1','status':'Failure','reason':'NotFound','message':'%s not found',"
+             "'details':{'name':'%s','kind':'%.*s'},'code':404}",
+             name, name, (int)(name - 1 - plural), plural));
+    return reply;
 }
 
 static const char *text_at(struct json_object *object, const char *a, const char *b, const char *c)
@@ -314,7 +297,7 @@ static void create_vmim(const char *body)
     world.vmim_there = true;
     world.vmim_deleting = false;
     world.phase = "";
-    snprintf(world.vmim_name, sizeof(world.vmim_name), "kvmig-abc1");
+    snprintf(world.vmim_name, sizeof(world.vmim_name), "%s", text_at(object, "metadata", "name", NULL));
     snprintf(world.vmim_uid, sizeof(world.vmim_uid), "uid-mig1");
     free(world.vmim_mark);
     world.vmim_mark = kvmig__strdup(text_at(object, "metadata", "annotations", "kvmig/session"));
@@ -337,13 +320,13 @@ static struct reply serve_vmims(const char *method, const char *path, const char
         return ok(vmim_json());
     }
     if (!strcmp(method, "GET") && !strcmp(path, VMIMS)) {
-        list = json("{'items':[]}");
+        list = json("{'kind':'VirtualMachineInstanceMigrationList','apiVersion':'kubevirt.io/v1','items':[]}");
         if (world.vmim_there)
             json_object_array_add(json_object_object_get(list, "items"), vmim_json());
         return ok(list);
     }
     if (!world.vmim_there || !kvmig__str_ends(path, world.vmim_name))
-        return refusal(404, "not found");
+        return absent(path);
     if (!strcmp(method, "DELETE")) {
         struct json_object *options = json_tokener_parse(body);
 
@@ -354,34 +337,55 @@ static struct reply serve_vmims(const char *method, const char *path, const char
     return ok(vmim_json());
 }
 
-static struct reply serve_vmi(const char *method, const char *body)
+static struct reply patch_vmi(const char *body)
 {
-    struct json_object *patch;
-    const char *label;
+    struct json_object *before, *after;
 
-    if (!world.vmi_there)
-        return refusal(404, "not found");
-    if (!strcmp(method, "PATCH")) {
-        patch = json_tokener_parse(body);
-        label = json_object_get_string(json_object_object_get(
-            json_object_object_get(json_object_object_get(patch, "metadata"), "labels"), "kvmig/session"));
-        snprintf(world.vmi_label, sizeof(world.vmi_label), "%s", or_empty(label));
-        json_object_put(patch);
+    if (world.labelled_meanwhile) {
+        snprintf(world.vmi_label, sizeof(world.vmi_label), "%s", world.labelled_meanwhile);
+        world.labelled_meanwhile = NULL;
     }
+    before = vmi_json();
+    after = apply_patch(before, body);
+    json_object_put(before);
+    if (!after)
+        return refusal(422, "testing value failed");
+    snprintf(world.vmi_label, sizeof(world.vmi_label), "%s",
+             or_empty(text_at(after, "metadata", "labels", "kvmig/session")));
+    snprintf(world.vmi_label_until, sizeof(world.vmi_label_until), "%s",
+             or_empty(text_at(after, "metadata", "annotations", "kvmig/session-until")));
+    json_object_put(after);
     return ok(vmi_json());
+}
+
+static struct reply serve_vmi(const char *method, const char *path, const char *body, const char *content_type)
+{
+    if (!world.vmi_there)
+        return absent(path);
+    if (strcmp(method, "PATCH") != 0)
+        return ok(vmi_json());
+    assert_string_equal(content_type, "application/json-patch+json");
+    return patch_vmi(body);
 }
 
 static struct reply serve_vm(const char *method, const char *path, const char *body, const char *content_type)
 {
+    struct json_object *after;
+
     if (!world.vm)
-        return refusal(404, "not found");
+        return absent(path);
     if (!strcmp(method, "PATCH")) {
         const bool dry = strstr(path, "dryRun") != NULL;
 
         assert_string_equal(content_type, "application/json-patch+json");
-        if (!apply_patch(body, dry))
+        after = apply_patch(world.vm, body);
+        if (!after)
             return refusal(422, "testing value failed");
-        if (!dry) {
+        if (dry) {
+            json_object_put(after);
+        } else {
+            json_object_put(world.vm);
+            world.vm = after;
             world.patches++;
             if (!world.first_patch)
                 world.first_patch = kvmig__strdup(body);
@@ -390,24 +394,41 @@ static struct reply serve_vm(const char *method, const char *path, const char *b
     return ok(json_object_get(world.vm));
 }
 
+static bool is_named(struct json_object *policy, const char *name)
+{
+    return policy && kvmig__str_eq(text_at(policy, "metadata", "name", NULL), name);
+}
+
+static struct reply create_policy(const char *body)
+{
+    struct json_object *policy = json_tokener_parse(body);
+    const char *name = text_at(policy, "metadata", "name", NULL);
+
+    if (is_named(world.policy, name) || is_named(world.other_policy, name)) {
+        json_object_put(policy);
+        return refusal(409, "already exists");
+    }
+    assert_null(world.policy);
+    json_object_object_add(json_object_object_get(policy, "metadata"), "uid", json_object_new_string("uid-pol"));
+    world.policy = policy;
+    return ok(json_object_get(policy));
+}
+
 static struct reply serve_policies(const char *method, const char *path, const char *body)
 {
-    if (!strcmp(method, "POST")) {
-        if (world.policy)
-            return refusal(409, "already exists");
-        world.policy = json_tokener_parse(body);
-        json_object_object_add(json_object_object_get(world.policy, "metadata"), "uid",
-                               json_object_new_string("uid-pol"));
-        return ok(json_object_get(world.policy));
-    }
-    if (!world.policy || !kvmig__str_ends(path, text_at(world.policy, "metadata", "name", NULL)))
-        return refusal(404, "not found");
+    const char *name = strrchr(path, '/') + 1;
+    struct json_object **policy = is_named(world.other_policy, name) ? &world.other_policy : &world.policy;
+
+    if (!strcmp(method, "POST"))
+        return create_policy(body);
+    if (!is_named(*policy, name))
+        return absent(path);
     if (!strcmp(method, "DELETE")) {
-        json_object_put(world.policy);
-        world.policy = NULL;
+        json_object_put(*policy);
+        *policy = NULL;
         return ok(json("{}"));
     }
-    return ok(json_object_get(world.policy));
+    return ok(json_object_get(*policy));
 }
 
 static struct reply serve_any(const char *method, const char *path, const char *body, const char *content_type)
@@ -415,7 +436,7 @@ static struct reply serve_any(const char *method, const char *path, const char *
     if (kvmig__str_starts(path, VMIMS))
         return serve_vmims(method, path, body);
     if (kvmig__str_starts(path, VMIS "/vm1"))
-        return serve_vmi(method, body);
+        return serve_vmi(method, path, body, content_type);
     if (kvmig__str_starts(path, VMS "/vm1"))
         return serve_vm(method, path, body, content_type);
     if (kvmig__str_starts(path, POLICIES))
@@ -430,7 +451,7 @@ static struct reply serve_recorded(const char *method, const char *path)
     const struct kvmig__kube_meta *object =
         strcmp(method, "GET") ? NULL : kvmig__kube_find(&world.store, kind, "ns1", strrchr(path, '/') + 1);
 
-    return object ? ok(kvmig__object_encode(object)) : refusal(404, "not found");
+    return object ? ok(kvmig__object_encode(object)) : absent(path);
 }
 
 struct reply serve(const char *method, const char *path, const char *body, const char *content_type)
@@ -448,7 +469,7 @@ struct reply serve(const char *method, const char *path, const char *body, const
         return reply;
     free(reply.body);
     world.fault.times--;
-    return refusal(world.fault.status, world.fault.message ? world.fault.message : "connection reset");
+    return refusal(world.fault.status, world.fault.message);
 }
 
 /* ---- KubeVirt ---- */
@@ -523,9 +544,8 @@ void migration_vanishes(void)
     run(5000);
 }
 
-void go_to_running(void)
+void go_on_to_running(void)
 {
-    begin(KVMIG__STEP_ADMIT);
     show();
     phase("Pending");
     target_pod("launcher-b", "node-b", "Pending");
@@ -542,4 +562,10 @@ void go_to_running(void)
     begin(KVMIG__STEP_MIGRATE);
     start_copy();
     assert_int_equal(session.answers, 0);
+}
+
+void go_to_running(void)
+{
+    begin(KVMIG__STEP_ADMIT);
+    go_on_to_running();
 }

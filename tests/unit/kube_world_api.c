@@ -141,9 +141,7 @@ static void list(struct world_server *server, struct world_connection *connectio
     struct world_kind *kind = &server->kinds[target->kind];
     const char *after = target->token ? strchr(target->token, ' ') : NULL;
     const bool stale = kind->stale > 0 && kind->stale_version >= server->compacted;
-    const uint64_t version = after   ? strtoull(target->token, NULL, 10)
-                             : stale ? kind->stale_version
-                                     : server->version;
+    const uint64_t version = after ? strtoull(target->token, NULL, 10) : stale ? kind->stale_version : server->version;
     struct world_objects objects;
     struct world_text body = { 0 };
     size_t listed = 0, i = 0;
@@ -312,8 +310,8 @@ static bool has_finalizers(struct json_object *object)
     return json_object_is_type(finalizers, json_type_array) && json_object_array_length(finalizers) > 0;
 }
 
-static void delete(struct world_server *server, struct world_connection *connection, const struct world_target *target,
-                   struct json_object *there, const char *body)
+static void delete (struct world_server *server, struct world_connection *connection, const struct world_target *target,
+                    struct json_object *there, const char *body)
 {
     struct json_object *options = json_tokener_parse(body), *marked = NULL;
     const char *uid = world_text_at(options, "preconditions.uid");

@@ -245,8 +245,7 @@ struct world_server *world_server_new(void)
     server->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (server->wake < 0 || server->listener < 0 ||
         bind(server->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(server->listener, 128) != 0 ||
-        getsockname(server->listener, (struct sockaddr *)&address, &size) != 0 ||
+        listen(server->listener, 128) != 0 || getsockname(server->listener, (struct sockaddr *)&address, &size) != 0 ||
         pthread_create(&server->thread, NULL, serve_all, server) != 0)
         abort();
     snprintf(server->url, sizeof(server->url), "http://127.0.0.1:%d", ntohs(address.sin_port));

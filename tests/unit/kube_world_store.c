@@ -62,6 +62,16 @@ const char *world_text_at(struct json_object *object, const char *path)
     return json_object_is_type(member, json_type_string) ? json_object_get_string(member) : NULL;
 }
 
+/* A text of the metadata, without the detour over a path: this is what is asked for most. */
+static const char *meta_of(struct json_object *object, const char *key)
+{
+    struct json_object *meta = NULL, *text = NULL;
+
+    return json_object_object_get_ex(object, "metadata", &meta) && json_object_object_get_ex(meta, key, &text)
+               ? json_object_get_string(text)
+               : NULL;
+}
+
 static void set_text(struct json_object *object, const char *path, const char *key, const char *value)
 {
     json_object_object_add(world_at(object, path), key, json_object_new_string(value));
@@ -111,7 +121,7 @@ static bool holds(const char *selector, struct json_object *object, bool of_labe
 
 bool world_selected(const struct world_target *target, struct json_object *object)
 {
-    return object && (!target->ns || kvmig__str_eq(world_text_at(object, "metadata.namespace"), target->ns)) &&
+    return object && (!target->ns || kvmig__str_eq(meta_of(object, "namespace"), target->ns)) &&
            (!target->labels || holds(target->labels, object, true)) &&
            (!target->fields || holds(target->fields, object, false));
 }
@@ -184,8 +194,8 @@ static struct json_object **place_of(struct world_server *server, int32_t kind, 
     struct world_kind *list = &server->kinds[kind];
 
     for (size_t i = 0; i < list->objects.n; i++)
-        if (kvmig__str_eq(world_text_at(list->objects.v[i], "metadata.name"), name) &&
-            kvmig__str_eq(world_text_at(list->objects.v[i], "metadata.namespace"), ns))
+        if (kvmig__str_eq(meta_of(list->objects.v[i], "name"), name) &&
+            kvmig__str_eq(meta_of(list->objects.v[i], "namespace"), ns))
             return &list->objects.v[i];
     return NULL;
 }
@@ -207,10 +217,10 @@ static void set_version(struct world_server *server, struct json_object *object)
 
 static void set_uid(struct world_server *server, struct json_object *object, struct json_object *before)
 {
-    const char *old = before ? world_text_at(before, "metadata.uid") : NULL;
+    const char *old = before ? meta_of(before, "uid") : NULL;
     char uid[64];
 
-    if (world_text_at(object, "metadata.uid"))
+    if (meta_of(object, "uid"))
         return;
     snprintf(uid, sizeof(uid), "uid-%u", ++server->uids);
     set_text(object, "metadata", "uid", old ? old : uid);
@@ -218,7 +228,7 @@ static void set_uid(struct world_server *server, struct json_object *object, str
 
 static bool is_the_same(struct json_object *a, struct json_object *b)
 {
-    return kvmig__str_eq(world_text_at(a, "metadata.uid"), world_text_at(b, "metadata.uid"));
+    return kvmig__str_eq(meta_of(a, "uid"), meta_of(b, "uid"));
 }
 
 uint64_t world_store(struct world_server *server, struct json_object *object)
@@ -228,11 +238,10 @@ uint64_t world_store(struct world_server *server, struct json_object *object)
 
     if (kind < 0)
         abort();
-    place = place_of(server, kind, world_text_at(object, "metadata.namespace"), world_text_at(object, "metadata.name"));
+    place = place_of(server, kind, meta_of(object, "namespace"), meta_of(object, "name"));
     set_uid(server, object, place ? *place : NULL);
     if (place && !is_the_same(*place, object)) { /* created anew: the old one went before */
-        world_drop(server, kind, world_text_at(object, "metadata.namespace"), world_text_at(object, "metadata.name"),
-                   NULL);
+        world_drop(server, kind, meta_of(object, "namespace"), meta_of(object, "name"), NULL);
         place = NULL;
     }
     set_version(server, object);
@@ -269,9 +278,9 @@ bool world_drop(struct world_server *server, int32_t kind, const char *ns, const
 
 char *world_key(struct json_object *object)
 {
-    const char *ns = world_text_at(object, "metadata.namespace");
+    const char *ns = meta_of(object, "namespace");
 
-    return kvmig__asprintf("%s/%s", ns ? ns : "", world_text_at(object, "metadata.name"));
+    return kvmig__asprintf("%s/%s", ns ? ns : "", meta_of(object, "name"));
 }
 
 static void undo(struct world_objects *objects, const struct world_change *change)
@@ -445,7 +454,7 @@ uint64_t world_version(struct world_server *server, int32_t kind, const char *ns
 
     pthread_mutex_lock(&server->lock);
     object = world_find(server, kind, ns, name);
-    version = object ? strtoull(world_text_at(object, "metadata.resourceVersion"), NULL, 10) : 0;
+    version = object ? strtoull(meta_of(object, "resourceVersion"), NULL, 10) : 0;
     pthread_mutex_unlock(&server->lock);
     return version;
 }

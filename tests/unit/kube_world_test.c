@@ -317,14 +317,15 @@ void world_vmi(struct world_server *server, const char *name, const char *uid, c
 {
     if (!state)
         launcher(server, name, uid, node);
-    world_say(server,
-              "{'apiVersion':'kubevirt.io/v1','kind':'VirtualMachineInstance','metadata':{'namespace':'ns1','name':'%s',"
-              "'uid':'%s','labels':{'kubevirt.io/nodeName':'%s'}},'spec':{'architecture':'amd64','domain':{'cpu':{"
-              "'model':'Haswell'},'memory':{'guest':'1Gi'},'devices':{'disks':[{'name':'root','disk':{'bus':'virtio'}}],"
-              "'interfaces':[{'name':'default','masquerade':{}}]}},'networks':[{'name':'default','pod':{}}],'volumes':[{"
-              "'name':'root','persistentVolumeClaim':{'claimName':'root'}}]},'status':{'phase':'Running','nodeName':'%s'"
-              ",'machine':{'type':'pc-q35-8.2'},'conditions':[{'type':'LiveMigratable','status':'True'}]%s%s%s}}",
-              name, uid, node, node, state ? ",'migrationState':{" : "", state ? state : "", state ? "}" : "");
+    world_say(
+        server,
+        "{'apiVersion':'kubevirt.io/v1','kind':'VirtualMachineInstance','metadata':{'namespace':'ns1','name':'%s',"
+        "'uid':'%s','labels':{'kubevirt.io/nodeName':'%s'}},'spec':{'architecture':'amd64','domain':{'cpu':{"
+        "'model':'Haswell'},'memory':{'guest':'1Gi'},'devices':{'disks':[{'name':'root','disk':{'bus':'virtio'}}],"
+        "'interfaces':[{'name':'default','masquerade':{}}]}},'networks':[{'name':'default','pod':{}}],'volumes':[{"
+        "'name':'root','persistentVolumeClaim':{'claimName':'root'}}]},'status':{'phase':'Running','nodeName':'%s'"
+        ",'machine':{'type':'pc-q35-8.2'},'conditions':[{'type':'LiveMigratable','status':'True'}]%s%s%s}}",
+        name, uid, node, node, state ? ",'migrationState':{" : "", state ? state : "", state ? "}" : "");
 }
 
 void world_populate(struct world_server *server)

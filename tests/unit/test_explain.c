@@ -242,7 +242,7 @@ static void a_running_copy_has_a_limit_and_success_is_no_alarm(void **state)
     (void)state;
     at_moment(&m, "01-happy", "vm1", "mig1", 5);
     wait = first_is(m.explanation, "COPYING", KVMIG_SEVERITY_INFO);
-    says(wait->limit, "completion limit (300 s)");
+    says(wait->limit, "completion limit (300 s); progress time-out (150 s");
     assert_int_equal(wait->ends_ms, wait->since_ms + 300000);
     assert_string_equal(kvmig_explanation_verdict(m.explanation), "RUNNING");
     leave_moment(&m);

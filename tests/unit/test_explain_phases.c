@@ -469,6 +469,56 @@ static void objects_with_nothing_in_them_do_no_harm(void **state)
     }
 }
 
+static void slots_that_cannot_be_counted_are_no_fault(void **state)
+{
+    struct world *w = *state;
+
+    w->kube.scoped = true;
+    first_is(explained(w, 5), "NOT_VISIBLE", KVMIG_SEVERITY_INFO);
+    says(first_is(explained(w, 3600), "NOT_VISIBLE", KVMIG_SEVERITY_WARN)->condition, "slots of the cluster");
+    assert_null(find_wait(w->explanation, "PENDING_UNEXPLAINED"));
+    assert_string_equal(kvmig_explanation_verdict(w->explanation), "WAITING");
+    w->kube.scoped = false;
+    first_is(explained(w, 3600), "PENDING_UNEXPLAINED", KVMIG_SEVERITY_ERROR);
+    w->kube.kinds[KVMIG__KUBE_VMI].known = KVMIG__KUBE_FORBIDDEN;
+    explained(w, 3600);
+    assert_null(find_wait(w->explanation, "PENDING_UNEXPLAINED"));
+    assert_string_equal(kvmig_explanation_verdict(w->explanation), "WAITING");
+}
+
+static void copy_with(struct world *w, const char *spec, const char *options)
+{
+    char *status =
+        kvmig__asprintf(",'migrationState':{'migrationUid':'" UID "','sourceNode':'node-a','targetNode':'node-b',"
+                        "'startTimestamp':'%s','mode':'PreCopy','migrationConfiguration':{"
+                        "'completionTimeoutPerGiB':150,'progressTimeout':60%s}}",
+                        at(10), options);
+
+    vmi_is(w, spec, status);
+    free(status);
+}
+
+static void what_happens_at_the_completion_limit_is_told(void **state)
+{
+    struct world *w = *state;
+    const char *limit;
+
+    pod_is(w, "tgt", UID, "Running");
+    vmim_is(w, "mig1", 0, "Running", NULL, NULL);
+    copy_with(w, NULL, "");
+    limit = the_wait(explained(w, 20), "COPYING")->limit;
+    assert_string_equal(limit, "completion limit (300 s); progress time-out (60 s without fewer bytes left)");
+    copy_with(w, NULL, ",'allowPostCopy':true,'allowWorkloadDisruption':true");
+    says(the_wait(explained(w, 20), "COPYING")->limit, "completion limit, then it switches to post-copy");
+    copy_with(w, NULL, ",'allowPostCopy':false,'allowWorkloadDisruption':true");
+    says(the_wait(explained(w, 20), "COPYING")->limit, "then the guest is paused, and the limit doubles (300 s)");
+    copy_with(w, NULL, ",'allowPostCopy':true,'allowWorkloadDisruption':false"); /* permitted, but never begun */
+    says(the_wait(explained(w, 20), "COPYING")->limit, "completion limit (300 s)");
+    copy_with(w, NULL, ",'completionTimeoutPerGiB':0");
+    assert_string_equal(the_wait(explained(w, 20), "COPYING")->limit,
+                        "progress time-out (60 s without fewer bytes left)");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -477,6 +527,8 @@ int main(void)
         T(a_vmim_that_nobody_looks_at_is_told),
         T(a_backup_is_named),
         T(utility_volumes_have_a_limit_that_an_annotation_overrides),
+        T(slots_that_cannot_be_counted_are_no_fault),
+        T(what_happens_at_the_completion_limit_is_told),
         T(a_back_off_ends_when_kubevirt_says),
         T(a_vm_that_does_not_run_is_named),
         T(launchers_that_still_live_are_named),

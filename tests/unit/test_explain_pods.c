@@ -178,22 +178,52 @@ static void labels_that_nodes_lack_are_named_per_node(void **state)
     const struct kvmig_wait *wait;
     char *all;
 
+    node_is(w, "node-a", "'kubernetes.io/hostname':'node-a'"); /* the source */
     node_is(w, "node-b", "'kubernetes.io/hostname':'node-b','zone':'z2'");
     node_is(w, "node-c",
             "'kubernetes.io/hostname':'node-c','cpu-feature.node.kubevirt.io/ddpd-u':'true','zone':'z9',"
             "'node-labeller.kubevirt.io/obsolete-host-model':'true'");
     target_is(w, WANTS, UNSCHEDULABLE);
-    kvmig__missing_labels(&w->kube, KVMIG__KUBE_FIND(&w->kube, POD, "ns1", "tgt"), &missing);
+    assert_int_equal(kvmig__missing_labels(&w->kube, KVMIG__KUBE_FIND(&w->kube, POD, "ns1", "tgt"), "node-a", &missing),
+                     0);
     all = kvmig__strlist_join(&missing, "; ");
-    assert_string_equal(all, "node-b: cpu-feature.node.kubevirt.io/ddpd-u; node-c: kubernetes.io/hostname=node-b; "
-                             "node-c: must not have node-labeller.kubevirt.io/obsolete-host-model; node-c: zone=z1|z2");
+    assert_string_equal(all, "node-b lacks: cpu-feature.node.kubevirt.io/ddpd-u; node-c lacks: "
+                             "kubernetes.io/hostname=node-b, must not have "
+                             "node-labeller.kubevirt.io/obsolete-host-model, zone=z1|z2");
     free(all);
     kvmig__strlist_clear(&missing);
     wait = first_is(explained(w, 5), "TARGET_UNSCHEDULABLE", KVMIG_SEVERITY_ERROR);
-    says(wait->evidence, "node-b: cpu-feature.node.kubevirt.io/ddpd-u");
+    says(wait->evidence, "node-b lacks: cpu-feature.node.kubevirt.io/ddpd-u; node-c lacks: ");
+    assert_null(strstr(wait->evidence, "node-a lacks"));
     says(wait->condition, "none of 2 nodes");
     says(wait->limit, "(300 s)");
     assert_int_equal(wait->ends_ms, T0 + 301000);
+}
+
+/* Of many nodes those that are nearest to fit are told, each with all of its labels as far as there is room. */
+static void nodes_and_labels_are_bounded_each_by_itself(void **state)
+{
+    struct world *w = *state;
+    struct kvmig__strlist missing = { 0 };
+    char name[16];
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "far-%02d", i);
+        node_is(w, name, "");
+    }
+    node_is(w, "near", "'l0':'x','l1':'x','l2':'x','l3':'x','l4':'x','l5':'x','l6':'x','l7':'x','l8':'x','l9':'x'");
+    target_is(
+        w,
+        ",'nodeSelector':{'l0':'x','l1':'x','l2':'x','l3':'x','l4':'x','l5':'x','l6':'x','l7':'x','l8':'x','l9':'x',"
+        "'rack':'r1'}",
+        UNSCHEDULABLE);
+    assert_int_equal(kvmig__missing_labels(&w->kube, KVMIG__KUBE_FIND(&w->kube, POD, "ns1", "tgt"), "node-a", &missing),
+                     13);
+    assert_int_equal(missing.n, 8);
+    assert_string_equal(missing.v[0], "near lacks: rack=r1");
+    assert_string_equal(missing.v[1], "far-00 lacks: l0=x, l1=x, l2=x, l3=x, l4=x, l5=x, l6=x, l7=x and 3 more");
+    kvmig__strlist_clear(&missing);
+    says(the_wait(explained(w, 5), "TARGET_UNSCHEDULABLE")->evidence, "and 13 more nodes.");
 }
 
 static void a_pod_without_a_node_is_normal_for_a_while(void **state)
@@ -301,6 +331,10 @@ static void hotplug_and_a_network_that_waits_for_scheduling_are_a_dead_lock(void
     target_is(w, ON_B, RUNNING);
     attachment_is(w, ON_B, "'phase':'Pending'");
     event_is(w, "hp1", "FailedCreatePodSandBox", "interface not ready", 3, 4, 1);
+    first_is(explained(w, 5), "TARGET_NETWORK_NOT_READY", KVMIG_SEVERITY_WARN); /* once is nothing: it is tried again */
+    event_is(w, "hp1", "FailedCreatePodSandBox", "interface not ready", 3, 4, 2);
+    first_is(explained(w, 40), "DEADLOCK_NETWORK_PENDING", KVMIG_SEVERITY_ERROR);
+    event_is(w, "hp1", "FailedCreatePodSandBox", "interface not ready", 3, 4, 3);
     assert_string_equal(first_is(explained(w, 5), "DEADLOCK_NETWORK_PENDING", KVMIG_SEVERITY_ERROR)->object,
                         "pod/ns1/hp1");
     /* what the network plug-in refuses for another reason is no circle */
@@ -375,6 +409,7 @@ int main(void)
         cmocka_unit_test(the_schedulers_message_is_split_into_counts),
         cmocka_unit_test(what_is_no_message_of_the_scheduler_gives_no_counts),
         T(labels_that_nodes_lack_are_named_per_node),
+        T(nodes_and_labels_are_bounded_each_by_itself),
         T(a_pod_without_a_node_is_normal_for_a_while),
         T(every_way_to_lack_an_image_is_known),
         T(containers_that_do_not_start_are_named),

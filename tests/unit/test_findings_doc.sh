@@ -9,7 +9,7 @@ trap 'rm -rf "$tmp"' EXIT
 grep -hoE '"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+"' src/plan/checks_*.c src/plan/disk_*.c src/plan/known_problems.c src/plan/names.c \
     src/plan/note.c src/plan/plan.c src/session/location*.c src/session/session*.c src/libvirt/driver*.c \
     src/libvirt/features.c src/session/resolver.c src/port/ovn_findings.c src/plan/kube_*.c src/kubernetes/follow_*.c src/kubernetes/driver*.c \
-    src/kubernetes/backend*.c src/kubernetes/snapshot*.c src/session/explain.c src/session/explain_kube*.c >"$tmp/literals"
+    src/kubernetes/backend*.c src/kubernetes/snapshot*.c src/session/explain.c src/session/explain_kube*.c examples/kvmig/request.c >"$tmp/literals"
 # Reasons of the interface classifier have the same form; its codes stand where they are added.
 grep -hoE 'findings_add\([^,]*, "[A-Z_]+"' src/port/interface_report.c | grep -oE '"[A-Z_]+"' >>"$tmp/literals"
 tr -d '"' <"$tmp/literals" | grep -vE '^(KVMIG|VIR)_' | sort -u >"$tmp/code"

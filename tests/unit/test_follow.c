@@ -5,7 +5,9 @@
  * test_follow_recordings.c.
  */
 #include "follow_world.h"
+
 #include "session/resolver.h"
+#include <time.h>
 
 /* ---- where the guest is ---- */
 
@@ -418,6 +420,68 @@ static void the_services_have_moved_when_the_last_one_has(void **state)
     assert_int_equal(w->follow.endpoints_moved_ms, T0 + 1000000);
 }
 
+static struct kvmig__kube_meta *foreign_slice(const char *ns, size_t i)
+{
+    struct kvmig__kube_slice *slice = (struct kvmig__kube_slice *)kvmig__kube_object_new(KVMIG__KUBE_SLICE);
+
+    slice->meta.ns = kvmig__strdup(ns);
+    slice->meta.name = kvmig__asprintf("foreign-%06zu", i);
+    slice->service = kvmig__asprintf("foreign-%06zu", i);
+    return &slice->meta;
+}
+
+/* Processor time of one look, the least of three. */
+static clock_t cost_of_a_look(struct world *w)
+{
+    clock_t least = 0;
+
+    for (int32_t i = 0; i < 3; i++) {
+        const clock_t before = clock();
+        clock_t cost;
+
+        update(w);
+        cost = clock() - before;
+        least = i == 0 || cost < least ? cost : least;
+    }
+    return least;
+}
+
+/* Four times as many take about four times as long; each against each would be sixteen times. */
+static void many_services_of_others_do_not_matter(void **state)
+{
+    struct world *w = *state;
+    clock_t few, many;
+
+    copy_runs(w);
+    vmi_is(w, "Running", "node-b", COPYING ",'completed':true");
+    for (size_t i = 0; i < 4000; i++)
+        kvmig__kube_put(&w->kube, foreign_slice("ns1", i));
+    few = cost_of_a_look(w);
+    for (size_t i = 4000; i < 16000; i++)
+        kvmig__kube_put(&w->kube, foreign_slice("ns1", i));
+    many = cost_of_a_look(w);
+    assert_true(many < 10 * (few + CLOCKS_PER_SEC / 1000));
+    assert_int_equal(w->follow.endpoints_moved_ms, 0);
+    assert_null(w->follow.service);
+}
+
+static void services_of_other_namespaces_are_of_others(void **state)
+{
+    static const char slice[] =
+        "{'apiVersion':'discovery.k8s.io/v1','kind':'EndpointSlice','metadata':{'name':'s','namespace':'%s','labels':"
+        "{'kubernetes.io/service-name':'s'}},'endpoints':[{'addresses':['10.0.0.2'],'conditions':{'ready':%s},"
+        "'targetRef':{'kind':'Pod','name':'tgt'}}]}";
+    struct world *w = *state;
+
+    copy_runs(w);
+    put(&w->kube, slice, "ns0", "false");
+    put(&w->kube, slice, "ns1", "true");
+    put(&w->kube, slice, "ns2", "false");
+    vmi_is(w, "Running", "node-b", COPYING ",'completed':true");
+    update(w);
+    assert_int_equal(w->follow.endpoints_moved_ms, T0 + 1000000);
+}
+
 static void stages_have_names_and_phases(void **state)
 {
     (void)state;
@@ -456,6 +520,8 @@ int main(void)
         T(an_attachment_pod_is_never_taken_for_the_launcher),
         T(another_launcher_does_not_inherit_the_node),
         T(the_services_have_moved_when_the_last_one_has),
+        T(many_services_of_others_do_not_matter),
+        T(services_of_other_namespaces_are_of_others),
         T(stages_have_names_and_phases),
     };
 #undef T

@@ -20,6 +20,12 @@ static void the_texts_of_a_failed_copy_are_decoded(void **state)
         { "The TLS handshake failed", "TLS_CHANNEL_ERROR" },
         { "Live migration stuck for 150 seconds and has been aborted", "ABORTED_BY_PROGRESS_TIMEOUT" },
         { "Live migration is not completed after 300 seconds and has been cancelled", "ABORTED_BY_COMPLETION_TIMEOUT" },
+        { "unsupported configuration: CPU mode custom is not supported by hypervisor", "CPU_MODEL_UNSUPPORTED" },
+        { "unsupported configuration: video model virtio is not supported by hypervisor", "FAILED" },
+        { "x509: certificate signed by unknown authority", "TLS_CHANNEL_ERROR" },
+        { "cannot open the certificate store of the guest agent", "FAILED" },
+        { "cannot migrate a domain with <hostdev mode=`subsystem`>", "HOSTDEV_NOT_MIGRATABLE" },
+        { "internal error: hostdev0 vanished while the domain was being started", "FAILED" },
         { "something that nobody has seen before", "FAILED" },
     };
 
@@ -196,6 +202,46 @@ static void causes_that_only_events_name_are_kept(void **state)
     }
 }
 
+/* 1 GiB counts as 2 GB: 300 s, times the factor. */
+static void an_abort_of_the_stall_detector_is_no_time_out(void **state)
+{
+    static const struct {
+        const char *gate, *end, *factor, *verdict;
+    } cases[] = {
+        { "MigrationStallDetection", "2026-11-30T11:03:20Z", "2", "NOT_CONVERGING" },
+        { "MigrationStallDetection", "2026-11-30T11:06:00Z", "2", "NOT_CONVERGING" },
+        { "MigrationStallDetection", "2026-11-30T11:10:11Z", "2", "ABORTED_BY_COMPLETION_TIMEOUT" },
+        { "MigrationStallDetection", "2026-11-30T11:07:41Z", "1.5", "ABORTED_BY_COMPLETION_TIMEOUT" },
+        { "MigrationStallDetection", "2026-11-30T11:00:20Z", "2", "CANCELLED" }, /* it cannot have seen enough yet */
+        { "AnotherGate", "2026-11-30T11:05:11Z", "2", "ABORTED_BY_COMPLETION_TIMEOUT" },
+    };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(cases); i++) {
+        struct world *w;
+        char *copying, *aborted;
+
+        teardown(state);
+        setup(state);
+        w = *state;
+        put(&w->kube,
+            "{'apiVersion':'kubevirt.io/v1','kind':'KubeVirt','metadata':{'name':'kubevirt','namespace':'kubevirt'},"
+            "'spec':{'configuration':{'developerConfiguration':{'featureGates':['%s']}}},'status':{'phase':'Deployed'}"
+            "}",
+            cases[i].gate);
+        copying =
+            kvmig__asprintf(COPYING ",'migrationConfiguration':{'completionTimeoutPerGiB':150,'progressTimeout':150,"
+                                    "'experimental':{'stallDetector':{'completionTimeoutFactor':'%s'}}}",
+                            cases[i].factor);
+        vmi_is(w, "Running", "node-a", copying);
+        update(w);
+        aborted = kvmig__asprintf(ABORTED "'endTimestamp':'%s'", cases[i].end);
+        copy_fails(w, aborted);
+        assert_ended(w, KVMIG__END_STAYED, cases[i].verdict);
+        free(copying);
+        free(aborted);
+    }
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -209,6 +255,7 @@ int main(void)
         T(a_launcher_that_ended_by_its_own_timer_is_told_from_a_crash),
         T(a_pod_that_never_came_up_is_blamed_on_what_it_waited_for),
         T(causes_that_only_events_name_are_kept),
+        T(an_abort_of_the_stall_detector_is_no_time_out),
     };
 #undef T
 

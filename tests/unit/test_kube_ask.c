@@ -495,6 +495,59 @@ static void the_queue_is_by_priority_then_age(void **state)
     cluster_clear(&c);
 }
 
+static void whoever_is_counted_as_holding_a_slot_is_named(void **state)
+{
+    struct kvmig__strlist names = { 0 };
+    struct kvmig__kube_slots slots;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_add_vm(&c, "vm2", "beta");
+    cluster_vm(&c)->migration.uid = kvmig__strdup("uid-of-another");
+    cluster_vm(&c)->migration.source_node = kvmig__strdup("gamma"); /* of an earlier migration */
+    cluster_add_vmim(&c, "one", "vm1", "Running");
+    cluster_add_vmim(&c, "over", "vm1", "Failed");
+    cluster_add_vmim(&c, "waits", "vm2", "Pending");
+    kvmig__kube_slots(&c.kube, "gamma", &slots);
+    assert_int_equal(slots.running, 1);
+    assert_int_equal(slots.outbound, 0);
+    kvmig__kube_slot_holders(&c.kube, NULL, &names);
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.v[0], "ns1/one");
+    kvmig__strlist_clear(&names);
+    kvmig__kube_slot_holders(&c.kube, "gamma", &names);
+    assert_int_equal(names.n, 0);
+    label(cluster_add_launcher(&c, "target", "alpha"), "kubevirt.io/migrationJobUID", "uid-of-waits");
+    kvmig__kube_slot_holders(&c.kube, "beta", &names);
+    assert_int_equal(names.n, 1);
+    assert_string_equal(names.v[0], "ns1/waits");
+    kvmig__strlist_clear(&names);
+    cluster_clear(&c);
+}
+
+static void the_stall_detector_is_believed_behind_its_gate_only(void **state)
+{
+    struct kvmig__kube_kubevirt *kubevirt;
+    struct kvmig__kube_config config;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    kvmig__kube_config_init(&config);
+    config.stall_detector = true;
+    assert_int_equal(kvmig__kube_stall_factor_milli(&c.kube, &config), 0);
+    kubevirt = cluster_add_kubevirt(&c, "v1.9.0");
+    assert_int_equal(kvmig__kube_stall_factor_milli(&c.kube, &config), 0);
+    kvmig__strlist_add(&kubevirt->feature_gates, "MigrationStallDetection");
+    assert_int_equal(kvmig__kube_stall_factor_milli(&c.kube, &config), 2000);
+    config.stall_factor_milli = 1500;
+    assert_int_equal(kvmig__kube_stall_factor_milli(&c.kube, &config), 1500);
+    kvmig__strlist_add(&kubevirt->disabled_gates, "MigrationStallDetection");
+    assert_int_equal(kvmig__kube_stall_factor_milli(&c.kube, &config), 0);
+    cluster_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -515,6 +568,8 @@ int main(void)
         cmocka_unit_test(slots_count_what_is_past_pending_or_has_a_pod),
         cmocka_unit_test(a_migration_counts_for_its_source_after_the_switch_too),
         cmocka_unit_test(the_queue_is_by_priority_then_age),
+        cmocka_unit_test(whoever_is_counted_as_holding_a_slot_is_named),
+        cmocka_unit_test(the_stall_detector_is_believed_behind_its_gate_only),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static void asks_first_then_creates(void **state)
     begin(KVMIG__STEP_ADMIT);
     assert_int_equal(count("POST", DRY), 1);
     assert_int_equal(count("POST", CREATE), 2);
-    assert_non_null(strstr(world.last_body, "\"generateName\":\"kvmig-\""));
+    assert_non_null(strstr(world.last_body, "\"name\":\"kvmig-session-1-"));
     assert_non_null(strstr(world.last_body, "\"vmiName\":\"vm1\""));
     assert_non_null(strstr(world.last_body, "\"kubernetes.io/hostname\":\"host-b\""));
     assert_non_null(strstr(world.last_body, "\"kvmig/session\":\"session-1-"));

@@ -27,7 +27,7 @@ static const struct scenario {
       "node-b," },
     { "08-target-lost", "ns1/vm1", "mig1", -1, KVMIG_EMIGRATE, "TARGET_POD_LOST", KVMIG__STEP_PREPARE, "node-b," },
     { "09-hotplug", "ns1/vm1", "mig1", 1, 0, NULL, KVMIG__STEP_FINISH, "node-b," },
-    { "10-hotplug-unschedulable", "ns1/vm1", "mig1", 0, ETIMEDOUT, NULL, -1, "" },
+    { "10-hotplug-unschedulable", "ns1/vm1", "mig1", -1, ETIMEDOUT, NULL, -1, "" },
     { "11-slots", "ns1/vm1", "mig1", 1, 0, NULL, KVMIG__STEP_FINISH, "node-b," },
     { "11-slots", "ns1/vm1-2", "mig1-2", 1, 0, NULL, KVMIG__STEP_FINISH, "node-b," },
 };

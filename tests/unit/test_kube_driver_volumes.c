@@ -458,6 +458,77 @@ static void counts_only_migrations_made_after_the_patch(void **state)
     expect_ok(KVMIG__STEP_ADMIT);
 }
 
+/* ---- what is known may be wrong ---- */
+
+static void keeps_destinations_that_became_the_good_copy_unseen(void **state)
+{
+    (void)state;
+    make_move();
+    admit_and_run();
+    world.ready = true; /* the server knows; the view does not */
+    session.cancelling = true;
+    driver->ops->abort(driver);
+    run(2000);
+    assert_true(vm_says("root-new"));
+    assert_int_equal(world.patches, 1);
+    assert_non_null(strstr(session.token, "\"ready_ms\":1"));
+}
+
+static void puts_nothing_back_while_the_guest_cannot_be_read(void **state)
+{
+    (void)state;
+    make_move();
+    admit_and_run();
+    world.fault.method = "GET";
+    world.fault.part = "virtualmachineinstances/vm1";
+    world.fault.status = 503;
+    world.fault.message = "overloaded";
+    world.fault.times = 1000000;
+    session.cancelling = true;
+    driver->ops->abort(driver);
+    run(STEP_MS + 10000); /* longer than one request is repeated */
+    assert_int_equal(world.patches, 1);
+    world.fault.times = 0;
+    run(10000);
+    assert_true(vm_says("\"root-old\""));
+}
+
+static void takes_no_404_of_a_proxy_for_a_vm_that_is_gone(void **state)
+{
+    (void)state;
+    make_move();
+    admit_and_run();
+    world.fault.method = "GET";
+    world.fault.part = "virtualmachines/vm1";
+    world.fault.status = 404;
+    world.fault.times = 1000000;
+    session.cancelling = true;
+    driver->ops->abort(driver);
+    run(20000);
+    assert_string_equal(item("volume change"), "kept"); /* not "undone" */
+    world.fault.times = 0;
+    run(10000);
+    assert_true(vm_says("\"root-old\""));
+    assert_string_equal(item("volume change"), "undone");
+}
+
+static void does_not_follow_a_workload_update_that_moves_no_volumes(void **state)
+{
+    (void)state;
+    make_move();
+    world.no_volume_label = true;
+    begin(KVMIG__STEP_ADMIT);
+    kubevirt_creates("kubevirt-workload-update-9", "uid-update");
+    phase("Scheduling");
+    assert_int_equal(session.answers, 0);
+    assert_null(strstr(session.token, "uid-update"));
+    world.volumes_change = world.migrated_volumes = true; /* so this is what moves them */
+    show();
+    run(300);
+    expect_ok(KVMIG__STEP_ADMIT);
+    assert_non_null(strstr(session.token, "uid-update"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -481,6 +552,10 @@ int main(void)
         TEST(recovers_to_the_destinations_after_the_switch),
         TEST(a_resumed_session_knows_the_way_back),
         TEST(counts_only_migrations_made_after_the_patch),
+        TEST(keeps_destinations_that_became_the_good_copy_unseen),
+        TEST(puts_nothing_back_while_the_guest_cannot_be_read),
+        TEST(takes_no_404_of_a_proxy_for_a_vm_that_is_gone),
+        TEST(does_not_follow_a_workload_update_that_moves_no_volumes),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,6 +164,26 @@ static void a_node_that_says_nothing_is_up(void **state)
     assert_int_equal(host(f, "node-a")->state, KVMIG__HOST_UP);
 }
 
+static void the_labels_of_a_node_tell_its_cpu(void **state)
+{
+    struct fixture *f = *state;
+    const struct kvmig__emulator *emulator;
+
+    add_node(f, "node-a");
+    assert_int_equal(host(f, "node-a")->emulators.n, 0);
+    add(f, "apiVersion: v1\nkind: Node\nmetadata: {name: node-b, labels: {kubernetes.io/arch: amd64,\n"
+           "  host-model-cpu.node.kubevirt.io/Skylake-Server: 'true', cpu-model.node.kubevirt.io/Nehalem: 'true',\n"
+           "  host-model-required-features.node.kubevirt.io/vmx: 'true', host-model-cpu.node.kubevirt.io/: 'true'}}\n");
+    assert_int_equal(host(f, "node-b")->emulators.n, 1);
+    emulator = &f->host->emulators.v[0];
+    assert_string_equal(emulator->virt_type, "kvm");
+    assert_string_equal(emulator->arch, "amd64");
+    assert_true(emulator->host_model_known);
+    assert_string_equal(emulator->host_model.model, "Skylake-Server");
+    assert_int_equal(emulator->host_model.features.n, 1);
+    assert_string_equal(emulator->host_model.features.v[0].name, "vmx");
+}
+
 /* ---- a VMI ---- */
 
 static void a_vmi_is_a_domain_of_its_node(void **state)
@@ -190,6 +210,28 @@ static void a_vmi_is_a_domain_of_its_node(void **state)
     assert_int_equal(d->max_memory, 2 * GIB);
     assert_true(d->persistent);
     assert_false(d->job_active || d->migrating_in || d->migrating_out);
+}
+
+static void the_disks_of_the_spec_are_the_domains(void **state)
+{
+    struct fixture *f = *state;
+    const struct kvmig__domain *d;
+
+    add_node(f, "node-a");
+    add_vmi(f,
+            "{domain: {devices: {disks: [{name: root, disk: {bus: virtio}, cache: none, shareable: true}, "
+            "{name: seed, cdrom: {bus: sata}}, {name: plain}]}}}",
+            "{nodeName: node-a, phase: Running}");
+    assert_int_equal(host(f, "node-a")->domains.n, 1);
+    d = &f->host->domains.v[0];
+    assert_int_equal(d->disks.n, 3);
+    assert_string_equal(d->disks.v[0].target, "root");
+    assert_string_equal(d->disks.v[0].bus, "virtio");
+    assert_string_equal(d->disks.v[0].cache, "none");
+    assert_true(d->disks.v[0].shareable);
+    assert_true(d->disks.v[0].capacity == KVMIG__UNKNOWN);
+    assert_string_equal(d->disks.v[1].device, "cdrom");
+    assert_string_equal(d->disks.v[2].device, "disk");
 }
 
 static void states_and_reasons_are_told(void **state)
@@ -316,7 +358,9 @@ int main(void)
         TEST(free_memory_is_what_launchers_leave),
         TEST(a_node_that_is_not_ready_is_lost),
         TEST(a_node_that_says_nothing_is_up),
+        TEST(the_labels_of_a_node_tell_its_cpu),
         TEST(a_vmi_is_a_domain_of_its_node),
+        TEST(the_disks_of_the_spec_are_the_domains),
         TEST(states_and_reasons_are_told),
         TEST(sizes_come_from_whatever_is_given),
         TEST(a_migration_is_seen_on_both_nodes),

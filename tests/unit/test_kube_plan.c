@@ -475,6 +475,57 @@ static void a_migration_under_way_can_be_followed(void **state)
     cluster_clear(&c);
 }
 
+static void before_1_6_the_target_cannot_be_pinned(void **state)
+{
+    struct kvmig__kube_kubevirt *kubevirt;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    kubevirt = cluster_add_kubevirt(&c, "v1.5.3");
+    assert_vm_has(&c, "TARGET_NOT_PINNED", KVMIG_SEVERITY_INFO, "v1.5.3");
+    assert_is(&c, KVMIG_VERDICT_MIGRATABLE);
+    c.request.target = kvmig__strdup("beta");
+    assert_vm_has(&c, "TARGET_NOT_PINNED", KVMIG_SEVERITY_WARN, "v1.5.3");
+    assert_is(&c, KVMIG_VERDICT_MIGRATABLE_WITH_RISK);
+    kvmig__str_set(&kubevirt->version, "v1.6.0");
+    assert_nothing(&c, "TARGET_NOT_PINNED");
+    kvmig__str_set(&kubevirt->version, NULL); /* not known */
+    assert_nothing(&c, "TARGET_NOT_PINNED");
+    cluster_clear(&c);
+}
+
+static void options_are_not_claimed_while_policies_are_not_seen(void **state)
+{
+    const struct kvmig_finding *found;
+    struct kvmig__kube_policy *policy;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    cluster_add_kubevirt(&c, "v1.9.0");
+    label(cluster_vm(&c), "app", "db");
+    found = assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"not visible\"");
+    assert_non_null(strstr(found->message, "not certain"));
+    assert_null(strstr(found->message, "KubeVirt migrates the VM with"));
+    c.kube.kinds[KVMIG__KUBE_POLICY].known = KVMIG__KUBE_FORBIDDEN;
+    assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"not visible\"");
+    cluster_know(&c, KVMIG__KUBE_POLICY);
+    found = assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"visible\"");
+    assert_non_null(strstr(found->message, "KubeVirt migrates the VM with the cluster's options"));
+    /* a policy that could win, were the labels of the namespace known */
+    policy = cluster_add(&c, KVMIG__KUBE_POLICY, NULL, "gold");
+    policy->has_selectors = true;
+    kvmig__pairs_set(&policy->ns_selector, "class", "gold");
+    assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"not visible\"");
+    kvmig__pairs_set(&policy->vmi_selector, "app", "web"); /* not for this VM anyway */
+    assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"visible\"");
+    kvmig__pairs_set(&policy->vmi_selector, "app", "db");
+    cluster_add(&c, KVMIG__KUBE_NAMESPACE, NULL, "ns1");
+    assert_vm_has(&c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, "\"policies\": \"visible\"");
+    cluster_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -500,6 +551,8 @@ int main(void)
         cmocka_unit_test(the_options_in_force_are_told_with_their_policy),
         cmocka_unit_test(an_image_without_a_repository_cannot_be_pulled),
         cmocka_unit_test(a_migration_under_way_can_be_followed),
+        cmocka_unit_test(before_1_6_the_target_cannot_be_pinned),
+        cmocka_unit_test(options_are_not_claimed_while_policies_are_not_seen),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

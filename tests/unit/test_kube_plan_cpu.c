@@ -292,6 +292,67 @@ static void strict_hyperv_checks_only_with_their_gate(void **state)
     cluster_clear(&c);
 }
 
+static void the_source_must_tell_its_host_model(void **state)
+{
+    struct kvmig__kube_pod *pod;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    label(cluster_node(&c, "alpha"), "host-model-cpu.node.kubevirt.io/Skylake", NULL);
+    assert_vm_has(&c, "HOST_MODEL_MISSING", KVMIG_SEVERITY_BLOCKER, "alpha");
+    assert_is(&c, KVMIG_VERDICT_BLOCKED);
+    label(cluster_node(&c, "beta"), "host-model-cpu.node.kubevirt.io/Skylake", NULL);
+    label(cluster_node(&c, "gamma"), "host-model-cpu.node.kubevirt.io/Skylake", NULL);
+    assert_vm_has(&c, "HOST_MODEL_MISSING", KVMIG_SEVERITY_BLOCKER, NULL); /* other labels are there */
+    c.kube.now_ms = 1796036400000; /* in files some labels may have been left out, for all nodes */
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    c.kube.now_ms = 0;
+    condition(&cluster_vm(&c)->conditions, "LiveMigratable", "False", "CPUModeLiveMigratable", "no host model");
+    assert_nothing(&c, "NOT_LIVE_MIGRATABLE"); /* it is explained */
+    condition(&cluster_vm(&c)->conditions, "LiveMigratable", "True", NULL, NULL);
+    /* what the launcher was made with is asked for again */
+    pod = cluster_add_launcher(&c, "source", "alpha");
+    kvmig__pairs_set(&pod->placement.node_selector, "cpu-model-migration.node.kubevirt.io/Skylake", "true");
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    kvmig__pairs_clear(&pod->placement.node_selector);
+    pod->placement.node_selector = (struct kvmig__pairs){ 0 };
+    kvmig__str_set(&cluster_vm(&c)->domain.cpu_model, "Haswell");
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    cluster_clear(&c);
+}
+
+static void without_labels_anywhere_nothing_is_said_of_the_host_model(void **state)
+{
+    static const char *const nodes[] = { "alpha", "beta", "gamma" };
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(nodes); i++) {
+        kvmig__pairs_clear(&cluster_node(&c, nodes[i])->meta.labels);
+        cluster_node(&c, nodes[i])->meta.labels = (struct kvmig__pairs){ 0 };
+    }
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    cluster_clear(&c);
+}
+
+static void arm64_has_no_host_model(void **state)
+{
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    kvmig__str_set(&cluster_vm(&c)->architecture, "arm64");
+    assert_vm_has(&c, "HOST_MODEL_MISSING", KVMIG_SEVERITY_BLOCKER, "arm64");
+    kvmig__str_set(&cluster_vm(&c)->domain.cpu_model, "host-passthrough");
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    kvmig__str_set(&cluster_vm(&c)->domain.cpu_model, NULL);
+    assert_nothing(&c, "HOST_MODEL_MISSING");
+    cluster_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,6 +371,9 @@ int main(void)
         cmocka_unit_test(a_pinned_tsc_must_be_near_or_scalable),
         cmocka_unit_test(the_machine_type_must_be_offered),
         cmocka_unit_test(strict_hyperv_checks_only_with_their_gate),
+        cmocka_unit_test(the_source_must_tell_its_host_model),
+        cmocka_unit_test(without_labels_anywhere_nothing_is_said_of_the_host_model),
+        cmocka_unit_test(arm64_has_no_host_model),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

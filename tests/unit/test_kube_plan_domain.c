@@ -236,6 +236,30 @@ static void an_outdated_yes_is_told(void **state)
     cluster_clear(&c);
 }
 
+static void a_network_needs_its_definition(void **state)
+{
+    struct kvmig__kube_interface *interface;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    interface = KVMIG__PUSH(&cluster_vm(&c)->interfaces);
+    interface->name = kvmig__strdup("blue");
+    interface->multus = kvmig__strdup("blue-net");
+    interface->in_spec = true;
+    assert_nothing(&c, "NAD_MISSING"); /* definitions are not known */
+    cluster_know(&c, KVMIG__KUBE_NAD);
+    assert_string_equal(assert_vm_has(&c, "NAD_MISSING", KVMIG_SEVERITY_BLOCKER, "blue-net")->object,
+                        "networkattachmentdefinition/ns1/blue-net");
+    cluster_add(&c, KVMIG__KUBE_NAD, "ns1", "blue-net");
+    assert_nothing(&c, "NAD_MISSING");
+    kvmig__str_set(&interface->multus, "nets/red");
+    assert_vm_has(&c, "NAD_MISSING", KVMIG_SEVERITY_BLOCKER, "nets/red");
+    c.kube.scoped = true; /* another namespace is out of sight */
+    assert_nothing(&c, "NAD_MISSING");
+    cluster_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +276,7 @@ int main(void)
         cmocka_unit_test(all_reasons_are_found_though_kubevirt_names_one),
         cmocka_unit_test(a_claim_that_only_the_condition_names_is_found),
         cmocka_unit_test(an_outdated_yes_is_told),
+        cmocka_unit_test(a_network_needs_its_definition),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,8 +36,7 @@ static const struct scenario {
     { "08-target-lost", "vm1", "mig1", KVMIG_PHASE_FAILED, -KVMIG_EMIGRATE, "TARGET_POD_LOST", NULL, "node-b",
       TO_RUNNING },
     { "09-hotplug", "vm1", "mig1", KVMIG_PHASE_SUCCEEDED, 0, "SUCCEEDED", NULL, "node-b", TO_RUNNING },
-    { "10-hotplug-unschedulable", "vm1", "mig1", KVMIG_PHASE_CANCELLED, 0, "CANCELLED", NULL, NULL,
-      "Pending " },
+    { "10-hotplug-unschedulable", "vm1", "mig1", KVMIG_PHASE_CANCELLED, 0, "CANCELLED", NULL, NULL, "Pending " },
     { "11-slots", "vm1", "mig1", KVMIG_PHASE_SUCCEEDED, 0, "SUCCEEDED", NULL, "node-b", TO_RUNNING },
     { "11-slots", "vm1-2", "mig1-2", KVMIG_PHASE_SUCCEEDED, 0, "SUCCEEDED", NULL, "node-b", TO_RUNNING },
 };
@@ -185,8 +184,8 @@ static void check_report(struct replay *replay)
     verdict = json_object_get_string(member(member(kubernetes, "migration"), "verdict"));
     target = json_object_get_string(member(member(kubernetes, "target"), "node"));
     if (!is_one_of(verdict, scenario->verdict, replay->way == EXPIRED ? scenario->verdict_late : NULL))
-        fail_msg("%s, way %d: %s instead of %s", scenario->recording, (int)replay->way, verdict ? verdict : "no verdict",
-                 scenario->verdict);
+        fail_msg("%s, way %d: %s instead of %s", scenario->recording, (int)replay->way,
+                 verdict ? verdict : "no verdict", scenario->verdict);
     if (replay->way != EXPIRED || target)
         assert_true(kvmig__str_eq(target, scenario->target));
     json_object_put(report);
@@ -197,7 +196,7 @@ static void check_report(struct replay *replay)
 static void check_phases(struct replay *replay)
 {
     const bool moved = replay->scenario->end_phase == KVMIG_PHASE_SUCCEEDED;
-    const char *last = moved ? "Finalizing Succeeded"
+    const char *last = moved                                               ? "Finalizing Succeeded"
                        : replay->scenario->end_phase == KVMIG_PHASE_FAILED ? "RollingBack Failed"
                                                                            : "RollingBack Cancelled";
     char *phases = world_phases(&replay->ear);

@@ -210,8 +210,9 @@ static void tick(struct soak *soak)
 static void refuse_some(struct soak *soak, const char *match, enum world_fault_how how)
 {
     if (world_faults(soak->server) < 3)
-        world_fault(soak->server, &(struct world_fault){
-                                      .match = match, .how = how, .status = 500, .message = "for a while", .times = 1 });
+        world_fault(
+            soak->server,
+            &(struct world_fault){ .match = match, .how = how, .status = 500, .message = "for a while", .times = 1 });
 }
 
 static void make_trouble(struct soak *soak)
@@ -337,7 +338,7 @@ static void a_thousand_migrations_leave_nothing_behind(void **state)
     world_wait_synced(&soak.view);
     for (int round = 0; soak.ended < CYCLES; round++) {
         tick(&soak);
-        if (round % 16 == 0)
+        if (round % 16 == 0 && soak.begun < CYCLES)
             make_trouble(&soak);
         if (round % 64 == 0)
             world_compact(soak.server);

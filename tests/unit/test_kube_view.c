@@ -102,7 +102,8 @@ static void a_slow_list_delays_the_view_and_breaks_nothing(void **state)
     int64_t end;
 
     world_populate(test->server);
-    world_fault(test->server, &(struct world_fault){ .match = "virtualmachines?", .how = WORLD_FAULT_HOLD, .times = 9 });
+    world_fault(test->server,
+                &(struct world_fault){ .match = "virtualmachines?", .how = WORLD_FAULT_HOLD, .times = 9 });
     world_view_open(&test->view, test->context, test->server, NULL);
     world_wait_watches(&test->view, KVMIG__KUBE_VMI, 1);
     world_wait_has(&test->view, KVMIG__KUBE_VMI, "ns1", "vm1", 1);
@@ -465,8 +466,8 @@ static void lists_meet_trouble_and_are_tried_again(void **state)
                                                      .reason = "TooManyRequests",
                                                      .retry_after_s = 1,
                                                      .times = 1 });
-    world_fault(test->server, &(struct world_fault){
-                                  .match = "/pods?limit", .how = WORLD_FAULT_ANSWER, .status = 500, .times = 1 });
+    world_fault(test->server,
+                &(struct world_fault){ .match = "/pods?limit", .how = WORLD_FAULT_ANSWER, .status = 500, .times = 1 });
     world_fault(test->server,
                 &(struct world_fault){ .match = "/virtualmachines?limit", .how = WORLD_FAULT_CLOSE, .times = 1 });
     open_view(test, NULL);

@@ -498,6 +498,33 @@ static void the_source_of_a_pv_is_whatever_it_is_called(void **state)
     }
 }
 
+static void the_factor_of_the_stall_detector_has_several_types(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t milli;
+    } cases[] = {
+        { "\"2\"", 2000 }, { "\"1.5\"", 1500 }, { "3", 3000 }, { "\"1500m\"", 1500 }, { "[]", KVMIG__UNKNOWN }
+    };
+
+    (void)state;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(cases); i++) {
+        char *text = kvmig__asprintf("{\"apiVersion\":\"migrations.kubevirt.io/"
+                                     "v1alpha1\",\"kind\":\"MigrationPolicy\",\"metadata\":{\"name\":\"p\"},"
+                                     "\"spec\":{\"experimental\":{\"stallDetector\":{\"completionTimeoutFactor\":%s,"
+                                     "\"stallProgressTimeout\":\"20\"}}}}",
+                                     cases[i].text);
+        struct kvmig__kube_policy *policy = object_of(text);
+
+        assert_true(policy->config.stall_detector);
+        assert_true(policy->config.stall_factor_milli == cases[i].milli);
+        assert_int_equal(policy->config.stall_progress_s, 20);
+        assert_survives(&policy->meta);
+        kvmig__kube_object_free(&policy->meta);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +549,7 @@ int main(void)
         cmocka_unit_test(the_old_switch_of_a_vm_is_a_strategy),
         cmocka_unit_test(a_quota_in_force_counts_before_the_wish),
         cmocka_unit_test(the_source_of_a_pv_is_whatever_it_is_called),
+        cmocka_unit_test(the_factor_of_the_stall_detector_has_several_types),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

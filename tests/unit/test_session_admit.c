@@ -167,6 +167,53 @@ static void second_session_for_a_vm_is_refused_with_the_firsts_name(void **state
     close_fixture(&f);
 }
 
+static const struct kvmig_wait *wait_with(const struct kvmig_explanation *why, const char *code)
+{
+    for (size_t i = 0; i < kvmig_explanation_count(why); i++)
+        if (strcmp(kvmig_explanation_wait(why, i)->code, code) == 0)
+            return kvmig_explanation_wait(why, i);
+    return NULL;
+}
+
+static void session_explains_its_step_and_its_ports(void **state)
+{
+    struct kvmig_explanation *why = NULL;
+    struct scripted_port script = { .prepare = ACT_NEVER };
+    const struct kvmig_wait *wait;
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    open_port(&f, &script, "nic0");
+    f.world.steps[KVMIG__STEP_ADMIT] = FAKE_NEVER;
+    new_session(&f, 0, 0);
+    assert_int_equal(kvmig_session_add_port(f.session, script.port), 0);
+    assert_int_equal(kvmig_session_start(f.session), 0);
+    fake_run(&f.world, is_admitting, &f);
+    tell_target(&f, "host-1");
+    assert_int_equal(kvmig_session_explain(f.session, &why), 0);
+    assert_string_equal(kvmig_explanation_verdict(why), "WAITING");
+    wait = wait_with(why, "SESSION_STEP");
+    assert_non_null(wait);
+    assert_string_equal(wait->evidence, "ADMITTING");
+    assert_true(wait->since_ms > 0 && wait->ends_ms > wait->since_ms);
+    wait = wait_with(why, "WAITING_NETWORK_EVENT");
+    assert_non_null(wait);
+    assert_string_equal(wait->object, "lsp/nic0");
+    kvmig_explanation_unref(why);
+    answer_admit(&f, kvmig__error_new(KVMIG_EBLOCKED, "mig1", NULL, NULL, "denied"));
+    give_up_waiting(&script);
+    fake_run(&f.world, fake_ended, &f.caller);
+    assert_int_equal(kvmig_session_explain(f.session, &why), 0);
+    assert_string_equal(kvmig_explanation_verdict(why), "FAILED");
+    assert_non_null(strstr(kvmig_explanation_summary(why), "denied"));
+    kvmig_explanation_unref(why);
+    kvmig_session_unref(f.session);
+    f.session = NULL;
+    close_port(&f, &script);
+    close_fixture(&f);
+}
+
 static void checkpoint_reaches_the_caller_as_a_token(void **state)
 {
     struct json_object *token = json_object_new_object();
@@ -199,6 +246,7 @@ static void bad_tokens_are_refused_by_name(void **state)
         { "{\"version\":99,\"backend\":\"kubevirt\",\"vm\":\"a/b\"}", -EINVAL, "version" },
         { "{\"version\":1,\"backend\":\"libvirt\",\"vm\":\"b\"}", -ENOTSUP, "KubeVirt" },
         { "{\"version\":1,\"backend\":\"kubevirt\"}", -EINVAL, "VM" },
+        { "{\"version\":1,\"backend\":\"kubevirt\",\"vm\":\"a/b\"}", -EINVAL, "node" },
     };
     struct fixture f;
 
@@ -224,6 +272,7 @@ int main(void)
         cmocka_unit_test(drivers_own_deadline_ends_the_wait),
         cmocka_unit_test(port_is_prepared_in_pending_and_follows_another_target),
         cmocka_unit_test(second_session_for_a_vm_is_refused_with_the_firsts_name),
+        cmocka_unit_test(session_explains_its_step_and_its_ports),
         cmocka_unit_test(checkpoint_reaches_the_caller_as_a_token),
         cmocka_unit_test(bad_tokens_are_refused_by_name),
     };

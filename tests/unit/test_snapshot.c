@@ -443,6 +443,34 @@ static void lists_of_an_object_are_bounded(void **state)
     free(all);
 }
 
+static uint64_t told(const struct fixture *f, const char *node, const char *resource)
+{
+    return kvmig__amounts_get(&KVMIG__KUBE_FIND(&f->kube, NODE, NULL, node)->told_usage, resource);
+}
+
+/* The files are read in the order of their names: what was observed comes before the nodes. */
+static void what_was_observed_of_nodes_is_added_to_them(void **state)
+{
+    struct fixture *f = *state;
+
+    write_file(f, "a.json",
+               "{\"observation\":\"node-usage\",\"nodes\":{\"n1\":{\"memory\":\"1Gi\",\"cpu\":\"1500m\"},"
+               "\"n2\":{\"memory\":\"lots\"},\"n3\":{\"memory\":\"1Gi\"},\"n4\":7}}");
+    write_file(
+        f, "b.json",
+        "{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[{\"apiVersion\":\"v1\",\"kind\":\"Node\","
+        "\"metadata\":{\"name\":\"n1\"}},{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n2\"}}]}");
+    write_file(f, "c.json", "{\"observation\":\"node-usage\",\"nodes\":{\"n1\":{\"cpu\":2}}}");
+    write_file(f, "d.json", "{\"observation\":\"node-usage\",\"nodes\":[\"n1\"]}");
+    write_file(f, "e.json", "{\"observation\":\"mounts\",\"nodes\":{\"n1\":{\"memory\":\"9Gi\"}}}");
+    load(f, f->folder);
+    assert_int_equal(f->problems.n, 0);
+    assert_int_equal(count(f, KVMIG__KUBE_NODE), 2);
+    assert_true(told(f, "n1", "memory") == ((uint64_t)1 << 30) * 1000);
+    assert_int_equal(told(f, "n1", "cpu"), 2000);
+    assert_true(told(f, "n2", "memory") == KVMIG__UNKNOWN);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -465,6 +493,7 @@ int main(void)
         TEST(an_empty_store_can_be_saved),
         TEST(secrets_never_get_in),
         TEST(lists_of_an_object_are_bounded),
+        TEST(what_was_observed_of_nodes_is_added_to_them),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,29 +10,18 @@ LIBVIRT_DEBUG=error
 export LIBVIRT_DEBUG
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-python=$(command -v python3) || python=
 
 run() { run_tool "$@"; }
-out_is_empty() { [ ! -s "$tmp/out" ] || fail "kvmig $what: something on standard output"; }
-err_is_empty() { [ ! -s "$tmp/err" ] || fail "kvmig $what: something on standard error"; }
-
-# out_json EXPRESSION: standard output is one JSON document, of which the Python expression over d is true.
-out_json() {
-    [ -n "$python" ] || return 0
-    "$python" -c "import json, sys; d = json.load(open(sys.argv[1])); assert ($1), d" "$tmp/out" 2>"$tmp/err" ||
-        fail "kvmig $what: not JSON with $1"
-}
-
 help_and_version() {
     run 0 --version
     out_has "kvmig 0."
     run 0 --help
     out_has "Exit codes:"
     run 0 help
-    for command in hosts plan migrate where port probe; do
+    for command in hosts plan migrate explain watch snapshot where port probe; do
         out_has "$command"
     done
-    for command in hosts plan migrate where port probe; do
+    for command in hosts plan migrate explain watch snapshot where port probe; do
         run 0 "$command" --help
         out_has "Usage: kvmig $command"
         case $command in
@@ -49,7 +38,8 @@ help_and_version() {
     for option in target managed unsafe copy disk bandwidth max-downtime parallel auto-converge postcopy \
         postcopy-after-precopy tls strict transient keep-source-definition target-pool target-uri migrate-uri \
         target-name target-xml persistent-xml cancel-at cancel-after-iteration report port port-timeout probe probe-netns \
-        probe-interval probe-timeout service-timeout ovn-nb ovn-sb ovs chassis ovn-ca ovn-cert ovn-key owner strategy; do
+        probe-interval probe-timeout service-timeout ovn-nb ovn-sb ovs chassis ovn-ca ovn-cert ovn-key owner strategy \
+        attach cancel only-vm kubeconfig token resume volume; do
         out_has "--$option"
     done
     run 0 port --help
@@ -95,6 +85,12 @@ wrong_command_lines() {
     err_has '"another"'
     run 2 where test -c test:///default --source a
     err_has "--target"
+    run 2 snapshot drop
+    err_has "snapshot save"
+    run 2 migrate test -c test:///default --cancel
+    err_has "--attach"
+    run 2 migrate test -c test:///default --attach - --cancel-at Running
+    err_has "--cancel"
 }
 
 wrong_values() {
@@ -192,16 +188,6 @@ wrong_targets() {
     err_has "--interval"
 }
 
-# wait_for FILE WHAT: until the file has something in it, or half a minute is over.
-wait_for() {
-    tries=0
-    until [ -s "$1" ] || [ "$tries" -ge 300 ]; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
-    [ -s "$1" ] || fail "$2: nothing came within half a minute"
-}
-
 probes() {
     run 6 probe tcp:127.0.0.1:9 'tcp:[::1]:9' --duration 300
     out_has "tcp:[::1]:9"
@@ -284,6 +270,12 @@ test_driver() {
     err_has "elsewhere"
     run 3 migrate test -c test:///default
     err_has "nothing was started"
+    # What there is on Kubernetes only.
+    run 7 explain test -c test:///default
+    err_has "no Kubernetes cluster"
+    run 7 snapshot save -c test:///default
+    err_has "no Kubernetes cluster"
+    out_is_empty
     run 6 where test -c test:///default --source elsewhere --target test:///default
     err_has "elsewhere"
 }
