@@ -74,6 +74,13 @@ static void add_skipped(struct view_state *state, const struct kvmig_finding *fi
     text_list_add(&state->skipped, kind);
 }
 
+static bool says(const struct kvmig_finding *finding, const char *text)
+{
+    const char *detail = kvmig_finding_detail(finding);
+
+    return strstr(kvmig_finding_message(finding), text) || (detail && strstr(detail, text));
+}
+
 static void on_notice(struct view_state *state, const struct kvmig_finding *finding)
 {
     const bool no_api = !state->opened && strcmp(kvmig_finding_code(finding), "API_UNREACHABLE") == 0;
@@ -85,7 +92,7 @@ static void on_notice(struct view_state *state, const struct kvmig_finding *find
         add_skipped(state, finding);
     else
         notice_print(finding);
-    if (no_api && state->kubeconfig && !strstr(kvmig_finding_message(finding), state->kubeconfig))
+    if (no_api && state->kubeconfig && !says(finding, state->kubeconfig))
         fprintf(stderr, "  where:    kubeconfig %s\n", state->kubeconfig);
 }
 
