@@ -13,15 +13,21 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from kvmiglab import Lab  # noqa: E402
+from kvmiglab.kube import Kube  # noqa: E402
+from kvmiglab.ovncheck import assert_none  # noqa: E402
 from migration import Tool  # noqa: E402
 
-
 OVN_FILES = ("test_interfaces.py", "test_lab_ovn.py", "test_port.py", "test_port_migrate.py")
+KUBE_FILES = ("test_kube_api.py", "test_kube_migrate.py")
+KUBE_TIME_SCALE = 0.2  # of the times that KubeVirt has built in, which are minutes
 
 
 def pytest_collection_modifyitems(items):
     """What needs OVN comes after what does not; the lab's own test takes the lab down, so it comes last."""
-    items.sort(key=lambda item: 2 if item.path.name == "test_lab.py" else item.path.name in OVN_FILES)
+    def rank(item):
+        name = item.path.name
+        return 3 if name == "test_lab.py" else 2 if name in KUBE_FILES else int(name in OVN_FILES)
+    items.sort(key=rank)
 
 
 @pytest.fixture(scope="session")
@@ -109,3 +115,29 @@ def make_ovn_vm(lab, ovn):
     finally:
         for name in made:
             lab.destroy_vm(name)
+
+
+@pytest.fixture(scope="module")
+def kube_cluster(running_lab):
+    """A Kubernetes cluster whose nodes are the lab's hosts, for all tests of a file."""
+    running_lab.up(hosts=2, ovn=True)
+    cluster = Kube(running_lab)
+    try:
+        cluster.up(KUBE_TIME_SCALE)
+        yield cluster
+        cluster.destroy_all()
+    finally:
+        cluster.down()
+
+
+@pytest.fixture
+def kube(ovn, kube_cluster):
+    """The cluster as it should be; and so it must be left: no migration, policy, label, tap, port option or token."""
+    kube_cluster.reset()
+    yield kube_cluster
+    kube_cluster.control("DELETE", "/acts")
+    try:
+        assert_none(kube_cluster.leftovers, timeout=30)
+    except AssertionError:
+        kube_cluster.destroy_all()  # the next test makes its guests anew
+        raise

@@ -52,6 +52,18 @@ class KubeTool(Tool):
         self._running.append(migration)
         return migration
 
+    def begin(self, name, *options):
+        """A `kvmig migrate` of a VM that only the API knows."""
+        migration = KubeMigration(self._argv("migrate", full_name(name), "--json", *options), None)
+        self._running.append(migration)
+        return migration
+
+    def follow(self, name, *options):
+        """A whole `begin`: (exit code, report)."""
+        migration = self.begin(name, *options)
+        code = migration.wait_end()
+        return code, (migration.of_type("report") or [migration.stderr])[-1]
+
     def migrate(self, vm, *options, expect=SUCCESS):
         migration = self.start(vm, *options)
         code, report = migration.finish()
@@ -59,9 +71,24 @@ class KubeTool(Tool):
         return report
 
     def watch(self, *options):
+        """A `kvmig watch` that follows the cluster: it tells how the nodes change meanwhile."""
         running = Running(self._argv("watch", "--json", *options))
         self._running.append(running)
+
+        def heard():
+            self.kube.change_nodes()
+            return running.of_type("cluster-changed")
+        wait_gone(heard, "the watch to tell of a changed node", 40)
         return running
+
+    def close(self):
+        """What a failed test has left running is cancelled, so that the next one finds the guest whole."""
+        for running in self._running:
+            if running.running():
+                running.cancel()
+                with contextlib.suppress(AssertionError):
+                    running.wait_end(20)
+        super().close()
 
     # ---- looking ------------------------------------------------------------------
 
@@ -70,18 +97,18 @@ class KubeTool(Tool):
         assert code == SUCCESS, answer
         return answer
 
-    def explained(self, vm, *codes, severity=None, timeout=20):
-        """Asks until the explanation has one of these codes; returns that wait."""
-        last = {}
+    def explained(self, vm, *codes, about="", timeout=20):
+        """Asks until the explanation has one of these codes (`about` an object of that name); returns that wait."""
+        answers = []
 
         def found():
-            last.update(self.explain(vm))
-            return next((w for w in last["waits"] if w["code"] in codes
-                         and (severity is None or w["severity"] == severity)), None)
+            answers.append(self.explain(vm))
+            return next((w for w in answers[-1]["waits"] if w["code"] in codes and about in w["object"]), None)
         try:
             return wait_gone(found, f"explanation {' or '.join(codes)}", timeout)
         except AssertionError as e:
-            raise AssertionError(f"{e}; the last one was {json.dumps(last)}") from None
+            said = {json.dumps([w["code"] for w in a["waits"]]): a for a in answers}
+            raise AssertionError(f"{e}; but {list(said.values())}") from None
 
     def plan(self, vm, *options):
         return self.json("plan", full_name(vm), *options)[1]
@@ -136,7 +163,7 @@ class KubeGuest(Guest):
 @contextlib.contextmanager
 def copying_for_ever(kube, vm):
     """For `with`: a copy of the guest does not end by itself."""
-    kube.configure(bandwidthPerMigration="8Mi")
+    kube.configure(bandwidthPerMigration="32Mi")
     vm.dirty(40, 200)
     try:
         yield

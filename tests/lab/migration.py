@@ -159,7 +159,8 @@ class Migration(Running):
 
     def kill(self):
         super().kill()
-        self._watch.finish()
+        if self._watch:
+            self._watch.finish()
 
     def finish(self, timeout=DEADLINE):
         """Waits for the end; returns (exit code, report)."""

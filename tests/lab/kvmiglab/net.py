@@ -257,18 +257,24 @@ def connect(address, port, timeout=2.0, ns=settings.CONTROLLER_NS):
     return sock
 
 
-def http_get_json(address, port, path, timeout=5.0, ns=settings.CONTROLLER_NS):
-    """GET from a namespace; returns the decoded JSON or raises OSError."""
+def http_json(method, address, port, path, body=None, timeout=5.0, ns=settings.CONTROLLER_NS):
+    """One request from a namespace; returns (status, decoded JSON or None) or raises OSError."""
     connection = http.client.HTTPConnection(address, port, timeout=timeout)
     connection.sock = connect(address, port, timeout, ns)
     try:
-        connection.request("GET", path)
+        connection.request(method, path, None if body is None else json.dumps(body))
         response = connection.getresponse()
-        body = response.read()
+        text = response.read()
     except http.client.HTTPException as e:
         raise OSError(f"bad HTTP answer from {address}: {e}") from e
     finally:
         connection.close()
-    if response.status != 200:
-        raise LabError(f"GET {path}: HTTP {response.status}")
-    return json.loads(body)
+    return response.status, json.loads(text) if text else None
+
+
+def http_get_json(address, port, path, timeout=5.0, ns=settings.CONTROLLER_NS):
+    """GET from a namespace; returns the decoded JSON or raises OSError."""
+    status, answer = http_json("GET", address, port, path, None, timeout, ns)
+    if status != 200:
+        raise LabError(f"GET {path}: HTTP {status}")
+    return answer

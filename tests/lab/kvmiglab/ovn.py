@@ -121,9 +121,20 @@ class Ovn:
         _in_parallel([lambda c=c: c.know_neighbours([o.node for o in chassis]) for c in chassis])
         ovs_edge = next(c for c in chassis if c.node == settings.EDGE_NODE)
         ovs_edge.attach_client(CLIENT_PORTS)
-        self.sync()
+        self._first_sync(chassis)
         for port in CLIENT_PORTS:
             self.ports.wait_bound(port, ovs_edge.name, timeout=30)
+
+    def _first_sync(self, chassis):
+        """The barrier; an ovn-controller that died in its first moments, as Debian's does now and then, is started again."""
+        for _ in range(3):
+            try:
+                self.sync(timeout=5)
+                return
+            except LabError:
+                for each in chassis:
+                    each.controller.start()
+        self.sync()
 
     def _ensure_central(self):
         self.central.ensure()

@@ -63,7 +63,19 @@ OVN_INTERFACE_XML = """\
       </driver>
     </interface>
 """
-NETWORKS = ("bridge", "ovn")
+# A tap that somebody else has made and plugged, as a CNI does for KubeVirt's launcher pods.
+CNI_INTERFACE_XML = """\
+    <interface type='ethernet'>
+      <mac address='{mac}'/>
+      <target dev='{tap}' managed='no'/>
+      <model type='virtio'/>
+      <driver>
+        <host csum='off' gso='off' tso4='off' tso6='off' ecn='off' ufo='off'/>
+        <guest csum='off' tso4='off' tso6='off' ecn='off' ufo='off'/>
+      </driver>
+    </interface>
+"""
+NETWORKS = ("bridge", "ovn", "cni")
 
 
 def _disk_xml(disk):
@@ -76,14 +88,15 @@ def _disk_xml(disk):
 
 
 def _interfaces_xml(record):
-    if record["network"] == "ovn":
-        return "".join(OVN_INTERFACE_XML.format(**port) for port in record["ports"])
+    if record["ports"]:
+        xml = CNI_INTERFACE_XML if record["network"] == "cni" else OVN_INTERFACE_XML
+        return "".join(xml.format(**port) for port in record["ports"])
     return INTERFACE_XML.format(mac=record["mac"])
 
 
 def _nics(record):
     """The guest's cards as words of its kernel's command line."""
-    if record["network"] == "ovn":
+    if record["ports"]:
         return " ".join(f"kvmig.nic=eth{i},{p['ip']}/24,{p['ip6']}/64" for i, p in enumerate(record["ports"]))
     return f"kvmig.nic=eth0,{record['ip']}/24"
 
@@ -142,7 +155,8 @@ def _plan_network(network, nics, number):
         return {"ip": f"{settings.GUEST_NET}{number}", "mac": f"52:54:00:98:00:{number:02x}", "ports": []}
     if not 1 <= nics <= len(settings.SWITCHES):
         raise LabError(f"nics must be 1 to {len(settings.SWITCHES)}")
-    ports = [{"lsp": str(uuid.uuid4()), **settings.port_addresses(i, number)} for i in range(nics)]
+    ports = [{"lsp": str(uuid.uuid4()), "tap": f"cni{number}n{i}", **settings.port_addresses(i, number)}
+             for i in range(nics)]
     return {"ip": ports[0]["ip"], "ip6": ports[0]["ip6"], "mac": ports[0]["mac"], "ports": ports}
 
 
@@ -168,7 +182,7 @@ class Vm:
         self.ip6 = record.get("ip6")
         self.disks = record["disks"]
         self.ports = record["ports"]
-        self.client_ns = settings.CLIENT_NS if record["network"] == "ovn" else settings.CONTROLLER_NS
+        self.client_ns = settings.CLIENT_NS if record["ports"] else settings.CONTROLLER_NS
         self._hosts = hosts
 
     # ---- life --------------------------------------------------------------
@@ -177,10 +191,7 @@ class Vm:
         """Create disks and record, then define and start the guest."""
         if transient and define_only:
             raise LabError("a transient guest cannot be defined only")
-        _folder().mkdir(exist_ok=True)
-        xml = _folder() / f"{self.name}.xml"
-        xml.write_text(domain_xml(self.record, cpu_xml))
-        (_folder() / f"{self.name}.json").write_text(json.dumps(self.record, indent=1))
+        xml = self.save(cpu_xml)
         for disk in self.disks:
             storage.create_disk(disk, host, self._hosts())
         storage.refresh_pools(host)
@@ -193,6 +204,14 @@ class Vm:
         host.virsh("define", inside)
         if not define_only:
             host.virsh("start", self.name, *pause, timeout=60)
+
+    def save(self, cpu_xml=None):
+        """Write the record and the domain XML down; returns the file of the latter."""
+        _folder().mkdir(exist_ok=True)
+        xml = _folder() / f"{self.name}.xml"
+        xml.write_text(domain_xml(self.record, cpu_xml))
+        (_folder() / f"{self.name}.json").write_text(json.dumps(self.record, indent=1))
+        return xml
 
     def precreate(self, host):
         """Make empty target volumes for the private disks on `host`."""

@@ -58,6 +58,7 @@ var (
 	policyRules = []rbacv1.PolicyRule{
 		{Verbs: []string{"create", "update", "patch", "delete"}, APIGroups: []string{"migrations.kubevirt.io"},
 			Resources: []string{"migrationpolicies"}},
+		{Verbs: []string{"patch"}, APIGroups: []string{"kubevirt.io"}, Resources: []string{"virtualmachineinstances"}}, // to label them
 	}
 )
 
