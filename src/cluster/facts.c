@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Making and freeing facts (facts.h), and looking up what a map says. Pure; any thread; facts belong to whoever made them. */
+#include "cluster/facts.h"
+#include "cluster/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct kvmig__facts *kvmig__facts_new(void)
+{
+    struct kvmig__facts *facts = kvmig__calloc(1, sizeof(*facts));
+
+    facts->mtu.localnet = -1;
+    facts->mtu.vif = facts->mtu.underlay = KVMIG__UNKNOWN;
+    facts->keep_vm_ip = -1;
+    facts->measured = (struct kvmig__fact_measured){ KVMIG__UNKNOWN, KVMIG__UNKNOWN, KVMIG__UNKNOWN };
+    facts->now = -1;
+    return facts;
+}
+
+const char *kvmig__fact_get(const struct kvmig__fact_map *map, const char *key)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        if (strcmp(map->v[i].key, key) == 0)
+            return map->v[i].value;
+    }
+    return NULL;
+}
+
+static void clear_map(struct kvmig__fact_map *map)
+{
+    for (size_t i = 0; i < map->n; i++) {
+        free(map->v[i].key);
+        free(map->v[i].value);
+    }
+    free(map->v);
+}
+
+static void clear_lsp(struct kvmig__fact_lsp *lsp)
+{
+    free(lsp->uuid);
+    free(lsp->name);
+    free(lsp->type);
+    kvmig__strlist_clear(&lsp->addresses);
+    kvmig__strlist_clear(&lsp->port_security);
+    clear_map(&lsp->options);
+    clear_map(&lsp->external_ids);
+}
+
+static void clear_rows(struct kvmig__facts *facts)
+{
+    for (size_t i = 0; i < facts->lsps.n; i++)
+        clear_lsp(&facts->lsps.v[i]);
+    for (size_t i = 0; i < facts->port_groups.n; i++) {
+        free(facts->port_groups.v[i].name);
+        kvmig__strlist_clear(&facts->port_groups.v[i].ports);
+    }
+    for (size_t i = 0; i < facts->chassis.n; i++) {
+        free(facts->chassis.v[i].name);
+        free(facts->chassis.v[i].hostname);
+        clear_map(&facts->chassis.v[i].other_config);
+    }
+    for (size_t i = 0; i < facts->bindings.n; i++) {
+        free(facts->bindings.v[i].logical_port);
+        free(facts->bindings.v[i].chassis);
+    }
+    for (size_t i = 0; i < facts->interfaces.n; i++) {
+        free(facts->interfaces.v[i].node);
+        free(facts->interfaces.v[i].name);
+        clear_map(&facts->interfaces.v[i].external_ids);
+    }
+    free(facts->lsps.v);
+    free(facts->port_groups.v);
+    free(facts->chassis.v);
+    free(facts->bindings.v);
+    free(facts->interfaces.v);
+    kvmig__strlist_clear(&facts->interface_nodes);
+}
+
+static void clear_image(struct kvmig__fact_image *image)
+{
+    free(image->disk);
+    free(image->source_path);
+    free(image->source_pvc);
+    free(image->target_path);
+    free(image->target_pvc);
+    free(image->target_volume_mode);
+}
+
+static void clear_observations(struct kvmig__facts *facts)
+{
+    for (size_t i = 0; i < facts->mounts.n; i++) {
+        free(facts->mounts.v[i].node);
+        free(facts->mounts.v[i].path);
+        free(facts->mounts.v[i].type);
+        free(facts->mounts.v[i].source);
+    }
+    for (size_t i = 0; i < facts->images.n; i++)
+        clear_image(&facts->images.v[i]);
+    for (size_t i = 0; i < facts->port_hosts.n; i++) {
+        free(facts->port_hosts.v[i].host);
+        free(facts->port_hosts.v[i].status);
+        free(facts->port_hosts.v[i].vif_type);
+    }
+    for (size_t i = 0; i < facts->certificates.n; i++) {
+        free(facts->certificates.v[i].node);
+        free(facts->certificates.v[i].subject_cn);
+        kvmig__strlist_clear(&facts->certificates.v[i].dns);
+        kvmig__strlist_clear(&facts->certificates.v[i].ip);
+    }
+    free(facts->mounts.v);
+    free(facts->images.v);
+    free(facts->port_hosts.v);
+    free(facts->certificates.v);
+}
+
+void kvmig__facts_free(struct kvmig__facts *facts)
+{
+    if (!facts)
+        return;
+    clear_rows(facts);
+    clear_observations(facts);
+    free(facts->ovn_version);
+    free(facts->ovs_version);
+    free(facts->mtu.encap);
+    free(facts->cni);
+    free(facts->ip_priority_label);
+    free(facts);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What people have at hand beside the objects and hosts of a view: rows of OVN and Open vSwitch databases, and observations
+ * (versions, mounts, images, certificates ...). Plain data, filled from files by the readers, read by the planner. Pure.
+ * Strings are owned by the struct that holds them, NULL = not given; KVMIG__UNKNOWN = number not given. An empty list says
+ * nothing unless its known_* says that it was given.
+ */
+#ifndef KVMIG_SRC_FACTS_H
+#define KVMIG_SRC_FACTS_H
+
+#include "base/base.h"
+
+struct kvmig__fact_pair {
+    char *key, *value;
+};
+struct kvmig__fact_map {
+    struct kvmig__fact_pair *v;
+    size_t n;
+};
+
+/* ---- rows ---- */
+struct kvmig__fact_lsp { /* OVN_Northbound Logical_Switch_Port */
+    char *uuid, *name, *type;
+    struct kvmig__strlist addresses, port_security;
+    struct kvmig__fact_map options, external_ids;
+    int32_t enabled, up; /* 1, 0, -1 = column empty or not given */
+};
+struct kvmig__fact_port_group { /* OVN_Northbound Port_Group */
+    char *name;
+    struct kvmig__strlist ports; /* UUIDs */
+};
+struct kvmig__fact_chassis { /* OVN_Southbound Chassis */
+    char *name, *hostname;
+    struct kvmig__fact_map other_config;
+};
+struct kvmig__fact_binding { /* OVN_Southbound Port_Binding */
+    char *logical_port, *chassis; /* chassis: name, or UUID if no such row was given */
+    int32_t up;
+};
+struct kvmig__fact_interface { /* Open_vSwitch Interface */
+    char *node, *name;
+    struct kvmig__fact_map external_ids;
+};
+
+/* ---- observations ---- */
+struct kvmig__fact_versions { /* of one side; 0 = not given; libvirt's numbers: 9002000 */
+    uint64_t qemu, libvirt;
+};
+struct kvmig__fact_mount {
+    char *node, *path, *type, *source;
+};
+struct kvmig__fact_image {
+    char *disk; /* target dev or volume name */
+    char *source_path, *source_pvc, *target_path, *target_pvc;
+    uint64_t source_virtual_size;
+    int32_t target_exists; /* 1, 0, -1 */
+    uint64_t target_virtual_size, target_usable, target_capacity;
+    char *target_volume_mode;
+    double target_overhead; /* share of a file system; < 0 = not given */
+};
+struct kvmig__fact_mtu {
+    bool known;
+    int32_t localnet; /* 1, 0, -1 */
+    uint64_t vif, underlay;
+    char *encap;
+    uint32_t underlay_ip; /* 4, 6; 0 = not given */
+};
+struct kvmig__fact_port_host { /* Neutron's binding of the port on a host */
+    char *host, *status, *vif_type;
+};
+struct kvmig__fact_certificate {
+    char *node, *subject_cn;
+    struct kvmig__strlist dns, ip;
+    int64_t not_before, not_after; /* s since 1970; -1 */
+};
+
+/* ---- measurements that the caller gives for a forecast ---- */
+struct kvmig__fact_measured {
+    uint64_t memory_bytes, link_bits_per_s, dirty_bits_per_s; /* KVMIG__UNKNOWN */
+};
+
+struct kvmig__facts {
+    struct {
+        struct kvmig__fact_lsp *v;
+        size_t n;
+    } lsps;
+    struct {
+        struct kvmig__fact_port_group *v;
+        size_t n;
+    } port_groups;
+    struct {
+        struct kvmig__fact_chassis *v;
+        size_t n;
+    } chassis;
+    struct {
+        struct kvmig__fact_binding *v;
+        size_t n;
+    } bindings;
+    struct {
+        struct kvmig__fact_interface *v;
+        size_t n;
+    } interfaces;
+    bool lsps_known, port_groups_known, chassis_known, bindings_known;
+    struct kvmig__strlist interface_nodes; /* whose interfaces are known */
+    struct kvmig__fact_versions source, target;
+    char *ovn_version, *ovs_version;
+    struct {
+        struct kvmig__fact_mount *v;
+        size_t n;
+    } mounts;
+    struct {
+        struct kvmig__fact_image *v;
+        size_t n;
+    } images;
+    struct kvmig__fact_mtu mtu;
+    struct {
+        struct kvmig__fact_port_host *v;
+        size_t n;
+    } port_hosts;
+    struct {
+        struct kvmig__fact_certificate *v;
+        size_t n;
+    } certificates;
+    char *cni, *ip_priority_label; /* cni-config */
+    int32_t keep_vm_ip; /* 1, 0, -1 */
+    struct kvmig__fact_measured measured;
+    int64_t now; /* the time of the question, s since 1970; -1 = not given */
+};
+
+struct kvmig__facts *kvmig__facts_new(void); /* everything not given */
+void kvmig__facts_free(struct kvmig__facts *facts); /* NULL is ignored */
+const char *kvmig__fact_get(const struct kvmig__fact_map *map, const char *key); /* NULL if it has no such key */
+
+#endif
