@@ -262,7 +262,8 @@ struct kvmig__view {
     } hosts;
     struct kvmig__strlist shared_paths; /* stated by the caller */
     const struct kvmig__kube *kube; /* Kubernetes objects (cluster/kube.h); NULL = a view of libvirt hosts; borrowed */
-    const struct kvmig__facts *facts; /* what files told beside hosts and objects (cluster/facts.h); NULL = nothing; borrowed */
+    const struct kvmig__facts
+        *facts; /* what files told beside hosts and objects (cluster/facts.h); NULL = nothing; borrowed */
 };
 
 /* clear: frees what it owns and leaves it empty. copy: overwrites dst without freeing what it held. */
