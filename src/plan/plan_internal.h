@@ -16,6 +16,9 @@ struct kvmig__request {
     uint64_t flags; /* enum kvmig_plan_flags */
     int32_t copy, handover;
     struct kvmig__strlist copy_disks;
+    /* libvirt's migrate flags by name, without VIR_MIGRATE_, as the caller would pass them: judged as libvirt would judge them
+     * (facts_flags.c). Whoever fills them sets flags, copy and the other members to what they mean, too. Empty = not given. */
+    struct kvmig__strlist libvirt_flags;
     char *target_pool;
     uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;
     uint32_t parallel_connections, auto_converge_initial, auto_converge_increment;

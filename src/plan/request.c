@@ -167,6 +167,8 @@ void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request
     dst->target = kvmig__strdup(src->target);
     dst->copy_disks = (struct kvmig__strlist){ 0 };
     kvmig__strlist_copy(&dst->copy_disks, &src->copy_disks);
+    dst->libvirt_flags = (struct kvmig__strlist){ 0 };
+    kvmig__strlist_copy(&dst->libvirt_flags, &src->libvirt_flags);
     dst->target_pool = kvmig__strdup(src->target_pool);
     dst->compression = kvmig__strdup(src->compression);
     dst->tls_destination = kvmig__strdup(src->tls_destination);
@@ -190,6 +192,7 @@ void kvmig__request_clear(struct kvmig__request *request)
     free(request->source);
     free(request->target);
     kvmig__strlist_clear(&request->copy_disks);
+    kvmig__strlist_clear(&request->libvirt_flags);
     free(request->target_pool);
     free(request->compression);
     free(request->tls_destination);
