@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The view as JSON: the hosts and what they offer. Domains are in cluster_json_domain.c. Does not: read JSON, judge. Runs on the
+ * The view as JSON: the hosts and what they offer. Domains are in cluster_json_domain.c, memory, CPUs and secrets in
+ * cluster_json_resources.c. Does not: read JSON, judge. Runs on the
  * caller's thread under the context lock; the text is the caller's.
  */
 #include "cluster/cluster_json.h"
@@ -95,6 +96,7 @@ static struct json_object *json_emulators(const struct kvmig__host *host)
         kvmig__json_add_bool(object, "host_passthrough", emulator->passthrough_supported);
         kvmig__json_add_bool(object, "maximum", emulator->maximum_supported);
         json_object_object_add(object, "usable_models", usable_models(emulator));
+        json_object_object_add(object, "offers", kvmig__json_offers(emulator));
         json_object_array_add(array, object);
     }
     return array;
@@ -250,6 +252,7 @@ struct json_object *kvmig__json_host(const struct kvmig__host *host)
     json_object_object_add(object, "security_models", kvmig__json_strlist(&host->secure_models));
     if (cpu)
         json_object_object_add(object, "cpu", cpu);
+    kvmig__json_add_resources(object, host);
     json_object_object_add(object, "emulators", json_emulators(host));
     if (host->machines_known)
         json_object_object_add(object, "machines", json_machines(host));

@@ -9,6 +9,10 @@
 #include "cluster/model.h"
 
 struct json_object *kvmig__json_host(const struct kvmig__host *host);
+/* NUMA cells, the TSC, secrets, kinds of guests. */
+void kvmig__json_add_resources(struct json_object *object, const struct kvmig__host *host);
+struct json_object *kvmig__json_offers(const struct kvmig__emulator *emulator);
+struct json_object *kvmig__json_secret(const struct kvmig__secret *secret);
 struct json_object *kvmig__json_domain(const struct kvmig__domain *domain);
 
 #endif

@@ -104,6 +104,8 @@ static struct json_object *json_interface(const struct kvmig__interface *interfa
     kvmig__json_add_str(object, "target", interface->target);
     kvmig__json_add_str(object, "virtualport", interface->virtualport);
     kvmig__json_add_str(object, "alias", interface->alias);
+    if (interface->queues)
+        kvmig__json_add_u64(object, "queues", interface->queues);
     return object;
 }
 
@@ -131,6 +133,36 @@ static void add_devices(struct json_object *object, const struct kvmig__domain *
     json_object_object_add(object, "disks", disks);
     json_object_object_add(object, "interfaces", interfaces);
     json_object_object_add(object, "devices", devices);
+}
+
+static struct json_object *json_need(const struct kvmig__need *need)
+{
+    struct json_object *object = json_object_new_object();
+
+    kvmig__json_add_str(object, "what", need->what);
+    kvmig__json_add_str(object, "value", need->value);
+    kvmig__json_add_str(object, "name", need->name);
+    return object;
+}
+
+static void add_demands(struct json_object *object, const struct kvmig__domain *domain)
+{
+    struct json_object *needs = json_object_new_array(), *secrets = json_object_new_array();
+    struct json_object *pins = json_object_new_object();
+
+    for (size_t i = 0; i < domain->needs.n; i++)
+        json_object_array_add(needs, json_need(&domain->needs.v[i]));
+    for (size_t i = 0; i < domain->secrets.n; i++)
+        json_object_array_add(secrets, kvmig__json_secret(&domain->secrets.v[i]));
+    for (size_t i = 0; i < domain->cpu_pins.n; i++)
+        kvmig__json_add_str(pins, domain->cpu_pins.v[i].what, domain->cpu_pins.v[i].cpus);
+    json_object_object_add(object, "needs", needs);
+    json_object_object_add(object, "secrets", secrets);
+    json_object_object_add(object, "cpu_pins", pins);
+    kvmig__json_add_bool(object, "cpu_limited", domain->cpu_limited);
+    kvmig__json_add_str(object, "memory_source", domain->memory_source);
+    kvmig__json_add_bool(object, "memory_locked", domain->memory_locked);
+    kvmig__json_add_bool(object, "hyperv_passthrough", domain->hyperv_passthrough);
 }
 
 static void add_state(struct json_object *object, const struct kvmig__domain *domain)
@@ -161,9 +193,13 @@ struct json_object *kvmig__json_domain(const struct kvmig__domain *domain)
     kvmig__json_add_u64(object, "vcpus", domain->vcpus);
     json_object_object_add(object, "cpu", json_guest_cpu(&domain->cpu));
     kvmig__json_add_bool(object, "hugepages", domain->hugepages);
+    if (domain->hugepage_size)
+        kvmig__json_add_u64(object, "hugepage_size", domain->hugepage_size);
     kvmig__json_add_bool(object, "numa_pinned", domain->numa_pinned);
+    kvmig__json_add_str(object, "numa_nodeset", domain->numa_nodeset);
     kvmig__json_add_str(object, "loader", domain->loader);
     kvmig__json_add_str(object, "nvram", domain->nvram);
+    add_demands(object, domain);
     add_devices(object, domain);
     return object;
 }

@@ -75,6 +75,35 @@ static uint64_t hash_emulator(const struct kvmig__emulator *emulator)
         models += model;
     }
     mix_u64(&hash, models);
+    for (size_t i = 0; i < emulator->offers.n; i++) {
+        mix_str(&hash, emulator->offers.v[i].what);
+        mix_strlist(&hash, &emulator->offers.v[i].values);
+    }
+    return hash;
+}
+
+/* Free pages come and go with guests, and are no lasting fact. */
+static uint64_t hash_cell(const struct kvmig__numa_cell *cell)
+{
+    uint64_t hash = FNV_BASIS;
+
+    mix_u64(&hash, cell->id);
+    mix_u64(&hash, cell->memory);
+    for (size_t i = 0; i < cell->cpus.n; i++)
+        mix_u64(&hash, cell->cpus.v[i]);
+    for (size_t i = 0; i < cell->pages.n; i++) {
+        mix_u64(&hash, cell->pages.v[i].size);
+        mix_u64(&hash, cell->pages.v[i].total);
+    }
+    return hash;
+}
+
+static uint64_t hash_secret(const struct kvmig__secret *secret)
+{
+    uint64_t hash = FNV_BASIS;
+
+    mix_str(&hash, secret->uuid);
+    mix_str(&hash, secret->usage);
     return hash;
 }
 
@@ -178,6 +207,9 @@ static void mix_identity(uint64_t *hash, const struct kvmig__host *host)
     mix_u64(hash, host->memory_total);
     mix_strlist(hash, &host->secure_models);
     mix_strlist(hash, &host->bridges);
+    mix_u64(hash, host->tsc_frequency_hz);
+    mix_strlist(hash, &host->virt_types);
+    mix_u64(hash, host->secrets_known);
     mix_u64(hash, (uint64_t)host->machines_known << 4 | (uint64_t)host->networks_known << 3 |
                       (uint64_t)host->bridges_known << 2 | (uint64_t)host->pools_known << 1 | host->domains_known);
 }
@@ -196,6 +228,8 @@ uint64_t kvmig__host_fingerprint(const struct kvmig__host *host)
 
     mix_identity(&hash, host);
     MIX_ALL(&hash, host->machines, hash_machine);
+    MIX_ALL(&hash, host->cells, hash_cell);
+    MIX_ALL(&hash, host->secrets, hash_secret);
     MIX_ALL(&hash, host->emulators, hash_emulator);
     MIX_ALL(&hash, host->networks, hash_network);
     MIX_ALL(&hash, host->pools, hash_pool);

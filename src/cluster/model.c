@@ -92,6 +92,34 @@ static void interface_clear(struct kvmig__interface *interface)
     free(interface->alias);
 }
 
+void kvmig__secret_clear(struct kvmig__secret *secret)
+{
+    free(secret->uuid);
+    free(secret->usage_type);
+    free(secret->usage);
+    free(secret->of);
+    memset(secret, 0, sizeof(*secret));
+}
+
+static void clear_demands(struct kvmig__domain *domain)
+{
+    for (size_t i = 0; i < domain->cpu_pins.n; i++) {
+        free(domain->cpu_pins.v[i].what);
+        free(domain->cpu_pins.v[i].cpus);
+    }
+    free(domain->cpu_pins.v);
+    for (size_t i = 0; i < domain->secrets.n; i++)
+        kvmig__secret_clear(&domain->secrets.v[i]);
+    free(domain->secrets.v);
+    for (size_t i = 0; i < domain->needs.n; i++) {
+        free(domain->needs.v[i].what);
+        free(domain->needs.v[i].value);
+        free(domain->needs.v[i].name);
+    }
+    free(domain->needs.v);
+    free(domain->memory_source);
+}
+
 static void device_clear(struct kvmig__device *device)
 {
     free(device->kind);
@@ -110,6 +138,7 @@ void kvmig__domain_clear(struct kvmig__domain *domain)
     free(domain->machine);
     free(domain->emulator);
     kvmig__cpu_clear(&domain->cpu);
+    clear_demands(domain);
     free(domain->numa_nodeset);
     free(domain->loader);
     free(domain->nvram);
@@ -134,6 +163,7 @@ struct kvmig__host *kvmig__host_new(void)
     struct kvmig__host *host = kvmig__calloc(1, sizeof(*host));
     host->memory_total = KVMIG__UNKNOWN;
     host->memory_free = KVMIG__UNKNOWN;
+    host->tsc_scaling = -1;
     return host;
 }
 
@@ -164,6 +194,11 @@ void kvmig__emulator_clear(struct kvmig__emulator *emulator)
         kvmig__strlist_clear(&model->blockers);
     }
     free(emulator->models.v);
+    for (size_t i = 0; i < emulator->offers.n; i++) {
+        free(emulator->offers.v[i].what);
+        kvmig__strlist_clear(&emulator->offers.v[i].values);
+    }
+    free(emulator->offers.v);
     memset(emulator, 0, sizeof(*emulator));
     emulator->host_model.migratable = -1;
 }
@@ -218,11 +253,24 @@ void kvmig__block_device_clear(struct kvmig__block_device *device)
     memset(device, 0, sizeof(*device));
 }
 
+void kvmig__numa_cell_clear(struct kvmig__numa_cell *cell)
+{
+    free(cell->cpus.v);
+    free(cell->pages.v);
+    memset(cell, 0, sizeof(*cell));
+}
+
 static void host_clear_lists(struct kvmig__host *host)
 {
     for (size_t i = 0; i < host->machines.n; i++)
         kvmig__machine_clear(&host->machines.v[i]);
     free(host->machines.v);
+    for (size_t i = 0; i < host->cells.n; i++)
+        kvmig__numa_cell_clear(&host->cells.v[i]);
+    free(host->cells.v);
+    for (size_t i = 0; i < host->secrets.n; i++)
+        kvmig__secret_clear(&host->secrets.v[i]);
+    free(host->secrets.v);
     for (size_t i = 0; i < host->emulators.n; i++)
         kvmig__emulator_clear(&host->emulators.v[i]);
     free(host->emulators.v);
@@ -250,6 +298,7 @@ void kvmig__host_free(struct kvmig__host *host)
     free(host->uuid);
     free(host->arch);
     kvmig__strlist_clear(&host->secure_models);
+    kvmig__strlist_clear(&host->virt_types);
     kvmig__strlist_clear(&host->bridges);
     host_clear_lists(host);
     free(host);

@@ -78,6 +78,32 @@ struct kvmig__block_device { /* a host block device as libvirt's node devices te
     uint64_t size; /* KVMIG__UNKNOWN */
 };
 
+/* ---- memory and processors of a host ---- */
+struct kvmig__pages {
+    uint64_t size; /* bytes of one page */
+    uint64_t total, free; /* pages; KVMIG__UNKNOWN */
+};
+struct kvmig__numa_cell {
+    uint32_t id;
+    uint64_t memory; /* KVMIG__UNKNOWN */
+    struct {
+        uint32_t *v;
+        size_t n;
+    } cpus; /* numbers of the host's CPUs */
+    struct {
+        struct kvmig__pages *v;
+        size_t n;
+    } pages;
+};
+
+/* ---- secrets ---- */
+struct kvmig__secret { /* of a host; or what a guest refers to, by UUID or by usage */
+    char *uuid;
+    char *usage_type; /* "ceph", "iscsi", "tls", "vtpm", "volume" */
+    char *usage;
+    char *of; /* a guest's: "vda", "tpm" ...; NULL for a host's */
+};
+
 /* ---- network of a host ---- */
 struct kvmig__network {
     char *name, *bridge;
@@ -91,12 +117,21 @@ struct kvmig__machine {
     char *canonical; /* NULL if name is no alias */
     char *arch;
 };
+struct kvmig__offer { /* "video/modelType" -> "virtio", "vga" ...: one list of the domain capabilities */
+    char *what;
+    struct kvmig__strlist values; /* empty = the device is not supported at all */
+};
 struct kvmig__emulator {
     char *path, *arch, *virt_type; /* "kvm", "qemu" */
     char *machine; /* the machine type that these answers were asked for */
     struct kvmig__cpu host_model; /* mode custom; what host-model means there */
     bool host_model_known, passthrough_supported, maximum_supported;
+    bool modes_told; /* false: it was not told which modes are supported; those that are not are no evidence */
     bool host_passthrough_migratable;
+    struct {
+        struct kvmig__offer *v;
+        size_t n;
+    } offers; /* lists that this libvirt printed; one that is not here is not known */
     struct {
         struct kvmig__cpu_model *v;
         size_t n;
@@ -137,6 +172,7 @@ struct kvmig__disk {
     bool job_active; /* a block job runs on it */
 };
 struct kvmig__interface {
+    uint32_t queues; /* 0 = not given */
     char *type; /* "bridge", "network", "direct", "hostdev", "vhostuser", "vdpa", "user", ... */
     char *source; /* bridge, network, device */
     char *portgroup, *mac, *model, *target, *virtualport, *alias;
@@ -146,6 +182,14 @@ struct kvmig__device { /* a device kind that may be in the way */
     char *type; /* hostdev: pci, usb, mdev, scsi ...; filesystem: virtiofs, 9p ...; tpm: emulator, passthrough ... */
     char *name; /* address, mount tag or alias, for people */
     bool managed; /* hostdev: libvirt detaches it from the host; tpm: persistent_state; shmem: role master */
+};
+struct kvmig__need { /* what a guest needs of its emulator, in the words of struct kvmig__offer */
+    char *what, *value; /* "video/modelType", "virtio" */
+    char *name; /* of the device, for people */
+};
+struct kvmig__cpu_pin { /* what is bound to CPUs of the host */
+    char *what; /* "vcpu 3", "emulator", "iothread 1" */
+    char *cpus; /* "0-3,^2" */
 };
 enum kvmig__domain_state { /* virDomainState by meaning; the numbers are ours */
                            KVMIG__STATE_ABSENT,
@@ -187,8 +231,27 @@ struct kvmig__domain {
     uint64_t memory, max_memory; /* bytes: what the balloon leaves to the guest now; what QEMU holds for it */
     uint32_t vcpus;
     struct kvmig__cpu cpu; /* of the running guest */
+    bool running_xml; /* the XML is that of the running guest and not of its definition */
     bool hugepages;
+    bool hugepages_mixed; /* pages of several sizes, for parts of the memory */
     uint64_t hugepage_size; /* 0 = host default */
+    char *memory_source; /* memoryBacking: "anonymous", "file", "memfd"; NULL = not given */
+    bool memory_locked;
+    struct {
+        struct kvmig__cpu_pin *v;
+        size_t n;
+    } cpu_pins;
+    bool cpu_limited; /* QEMU's own threads have a quota of processor time */
+    struct {
+        struct kvmig__secret *v;
+        size_t n;
+    } secrets; /* that it refers to */
+    struct {
+        struct kvmig__need *v;
+        size_t n;
+    } needs;
+    bool hyperv_passthrough; /* all Hyper-V settings are those of the host */
+    bool video_by_default; /* a video device whose model is left to libvirt */
     bool numa_pinned; /* numatune strict to host nodes */
     char *numa_nodeset;
     char *loader, *nvram;
@@ -217,9 +280,24 @@ struct kvmig__host {
     struct kvmig_error *lost_error;
     char *uuid;
     uint64_t libvirt_version, qemu_version; /* libvirt's numbers: 9000000; 0 = unknown */
+    uint64_t client_version; /* of libvirt's library in this process, which talks to it; 0 = unknown */
     char *arch;
     uint32_t cpus;
     uint64_t memory_total, memory_free; /* KVMIG__UNKNOWN */
+    uint64_t tsc_frequency_hz; /* 0 = not known */
+    int32_t tsc_scaling; /* guests may have another frequency: 1, 0, -1 = not known */
+    struct {
+        struct kvmig__numa_cell *v;
+        size_t n;
+    } cells;
+    bool cells_known;
+    struct {
+        struct kvmig__secret *v;
+        size_t n;
+    } secrets;
+    bool secrets_known;
+    struct kvmig__strlist virt_types; /* "x86_64 kvm": architecture and kind of guests it can run */
+    bool virt_types_known;
     struct kvmig__strlist secure_models; /* security drivers */
     struct {
         struct kvmig__machine *v;
@@ -230,6 +308,7 @@ struct kvmig__host {
         struct kvmig__emulator *v;
         size_t n;
     } emulators;
+    bool emulators_asked; /* for all that the view's guests use: what does not show is not there */
     struct {
         struct kvmig__network *v;
         size_t n;
@@ -276,6 +355,8 @@ void kvmig__network_clear(struct kvmig__network *network);
 void kvmig__volume_clear(struct kvmig__volume *volume);
 void kvmig__pool_clear(struct kvmig__pool *pool);
 void kvmig__block_device_clear(struct kvmig__block_device *device);
+void kvmig__secret_clear(struct kvmig__secret *secret);
+void kvmig__numa_cell_clear(struct kvmig__numa_cell *cell);
 void kvmig__domain_clear(struct kvmig__domain *domain);
 struct kvmig__host *kvmig__host_new(void); /* unknowns set to unknown */
 void kvmig__host_free(struct kvmig__host *host);

@@ -77,6 +77,9 @@ static void read_versions(struct kvmig__inventory *inv)
 {
     unsigned long version = 0;
 
+    if (virGetVersion(&version, NULL, NULL) == 0)
+        inv->host->client_version = version;
+    version = 0;
     kvmig__inventory_calls(inv, "virConnectGetLibVersion");
     if (virConnectGetLibVersion(inv->conn, &version) == 0)
         inv->host->libvirt_version = version;
@@ -184,6 +187,8 @@ bool kvmig__inventory_run(struct kvmig__inventory *inv)
         read_versions,
         read_capabilities,
         read_node,
+        kvmig__inventory_free_pages,
+        kvmig__inventory_secrets,
         kvmig__inventory_domains,
         kvmig__inventory_emulators,
         kvmig__inventory_networks,

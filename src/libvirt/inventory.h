@@ -44,6 +44,8 @@ struct kvmig__inventory {
 bool kvmig__inventory_run(struct kvmig__inventory *inv);
 
 /* ---- the parts (inventory_*.c); each returns early if the connection is broken ---- */
+void kvmig__inventory_free_pages(struct kvmig__inventory *inv); /* after the capabilities */
+void kvmig__inventory_secrets(struct kvmig__inventory *inv);
 void kvmig__inventory_domains(struct kvmig__inventory *inv);
 void kvmig__inventory_emulators(struct kvmig__inventory *inv); /* after the domains */
 void kvmig__inventory_networks(struct kvmig__inventory *inv); /* after the domains */

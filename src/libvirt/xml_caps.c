@@ -201,7 +201,7 @@ static void take_machines(struct kvmig__host *out, const struct machine_list *li
     out->machines_known = known;
 }
 
-/* Replaces uuid, arch, cpus, secure_models and machines of a host whose other members are valid. On failure those are
+/* Replaces uuid, arch, cpus, secure_models, machines, NUMA cells, TSC and kinds of guests of a host whose other members are valid. On failure those are
  * empty and the others untouched. */
 int32_t kvmig__xml_capabilities(const char *text, const char *where, struct kvmig__host *out)
 {
@@ -212,6 +212,7 @@ int32_t kvmig__xml_capabilities(const char *text, const char *where, struct kvmi
     out->cpus = 0;
     kvmig__strlist_clear(&out->secure_models);
     take_machines(out, &machines, false);
+    kvmig__host_resources_clear(out);
     int32_t code = kvmig__xml_open(&xml, text, where, "capabilities");
     if (code < 0)
         return code;
@@ -231,7 +232,11 @@ int32_t kvmig__xml_capabilities(const char *text, const char *where, struct kvmi
     }
     read_machines(xml.root, &machines);
     take_machines(out, &machines, kvmig__xml_child(xml.root, "guest") != NULL);
-    return kvmig__xml_close(&xml);
+    kvmig__xml_read_host_resources(&xml, out);
+    code = kvmig__xml_close(&xml);
+    if (code < 0)
+        kvmig__host_resources_clear(out);
+    return code;
 }
 
 /* ---- domain capabilities ---- */
@@ -302,6 +307,7 @@ static void read_models(const xmlNode *custom, struct kvmig__emulator *out)
 
 static void read_mode(const xmlNode *mode, struct kvmig__emulator *out)
 {
+    out->modes_told = true;
     if (!kvmig__xml_attr_is(mode, "supported", "yes"))
         return;
     if (kvmig__xml_attr_is(mode, "name", "host-passthrough")) {
@@ -336,6 +342,7 @@ int32_t kvmig__xml_domain_capabilities(const char *text, const char *where, stru
     {
         read_mode(mode, out);
     }
+    kvmig__xml_read_offers(xml.root, out);
     code = kvmig__xml_close(&xml);
     if (code < 0)
         kvmig__emulator_clear(out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Domain XML, read into the model: identity, memory, CPU, firmware, NUMA placement, and disks with their chains of
- * images. Interfaces and other devices are in xml_domain_devices.c. Fills nothing that the XML does not tell (state,
+ * images. Interfaces and other devices are in xml_domain_devices.c, what it needs of a host in xml_domain_needs.c. Fills nothing that the XML does not tell (state,
  * jobs, snapshots, sizes of disks). Any thread; see xml_util.h for how errors in values are handled.
  */
 #include "libvirt/libvirt_internal.h"
@@ -133,11 +133,19 @@ static void read_disk(const xmlNode *node, struct kvmig__disk *out)
 static void read_memory(struct kvmig__xml *xml, struct kvmig__domain *out)
 {
     const xmlNode *current = kvmig__xml_child(xml->root, "currentMemory");
-    const xmlNode *huge = kvmig__xml_child(kvmig__xml_child(xml->root, "memoryBacking"), "hugepages");
+    const xmlNode *backing = kvmig__xml_child(xml->root, "memoryBacking");
+    const xmlNode *huge = kvmig__xml_child(backing, "hugepages");
     out->max_memory = kvmig__xml_bytes(xml, kvmig__xml_child(xml->root, "memory"), NULL, KVMIG__KIB, 0);
     out->memory = kvmig__xml_bytes(xml, current, NULL, KVMIG__KIB, out->max_memory);
     out->hugepages = huge != NULL;
     out->hugepage_size = kvmig__xml_bytes(xml, kvmig__xml_child(huge, "page"), "size", KVMIG__KIB, 0);
+    KVMIG__XML_EACH(page, huge, "page")
+    {
+        if (kvmig__xml_bytes(xml, page, "size", KVMIG__KIB, 0) != out->hugepage_size)
+            out->hugepages_mixed = true;
+    }
+    out->memory_source = kvmig__xml_attr(kvmig__xml_child(backing, "source"), "type");
+    out->memory_locked = kvmig__xml_child(backing, "locked") != NULL;
 }
 
 static void read_vcpus(struct kvmig__xml *xml, struct kvmig__domain *out)
@@ -219,6 +227,7 @@ int32_t kvmig__xml_domain(const char *text, const char *where, struct kvmig__dom
     if (code < 0)
         return code;
     const xmlNode *devices = kvmig__xml_child(xml.root, "devices");
+    out->running_xml = xmlHasProp(xml.root, (const xmlChar *)"id") != NULL;
     out->virt_type = kvmig__xml_attr(xml.root, "type");
     out->name = kvmig__xml_child_text(xml.root, "name");
     out->uuid = kvmig__xml_child_text(xml.root, "uuid");
@@ -233,6 +242,7 @@ int32_t kvmig__xml_domain(const char *text, const char *where, struct kvmig__dom
         read_disk(disk, KVMIG__PUSH(&out->disks));
     }
     kvmig__xml_read_devices(xml.root, out);
+    kvmig__xml_read_needs(xml.root, out);
     code = kvmig__xml_close(&xml);
     if (code < 0)
         kvmig__domain_clear(out);

@@ -72,6 +72,14 @@ static char *interface_type(const xmlNode *node, const xmlNode *source)
     return kvmig__xml_attr(node, "type");
 }
 
+/* 0 = not given; more than any device has counts as not given. */
+static uint32_t queues_of(const xmlNode *node)
+{
+    unsigned long queues = 0;
+    return address_part(kvmig__xml_child(node, "driver"), "queues", &queues) && queues <= UINT16_MAX ? (uint32_t)queues
+                                                                                                     : 0;
+}
+
 static void read_interface(const xmlNode *node, struct kvmig__interface *out)
 {
     const xmlNode *source = kvmig__xml_child(node, "source");
@@ -83,6 +91,7 @@ static void read_interface(const xmlNode *node, struct kvmig__interface *out)
     out->target = kvmig__xml_attr(kvmig__xml_child(node, "target"), "dev");
     out->virtualport = kvmig__xml_attr(kvmig__xml_child(node, "virtualport"), "type");
     out->alias = alias_name(node);
+    out->queues = queues_of(node);
 }
 
 /* ---- devices ---- */
@@ -210,6 +219,18 @@ static void add_shmems(const xmlNode *devices, struct kvmig__domain *out)
     }
 }
 
+/* A running guest's modules of memory have addresses; libvirt refuses to migrate one without (managed: it has one). */
+static void add_memory_modules(const xmlNode *devices, struct kvmig__domain *out)
+{
+    KVMIG__XML_EACH(node, devices, "memory")
+    {
+        struct kvmig__device *device = add_device(out, "memory", kvmig__xml_attr(node, "model"), alias_name(node));
+        char *text = kvmig__xml_attr(kvmig__xml_child(node, "address"), "base");
+        device->managed = text != NULL;
+        free(text);
+    }
+}
+
 /* Outside of <devices>: what binds a guest to its host, or to options that libvirt cannot see through. */
 static void add_domain_features(const xmlNode *domain, struct kvmig__domain *out)
 {
@@ -234,7 +255,7 @@ void kvmig__xml_read_devices(const xmlNode *domain, struct kvmig__domain *out)
     add_filesystems(devices, out);
     add_tpms(devices, out);
     add_shmems(devices, out);
-    add_plain_devices(devices, "memory", "model", out);
+    add_memory_modules(devices, out);
     add_plain_devices(devices, "vsock", "model", out);
     add_plain_devices(devices, "redirdev", "type", out);
     add_domain_features(domain, out);

@@ -65,6 +65,13 @@ uint64_t kvmig__xml_bytes(struct kvmig__xml *xml, const xmlNode *node, const cha
 void kvmig__xml_read_cpu(const xmlNode *cpu, struct kvmig__cpu *out);
 /* Adds the interfaces and the devices that may be in the way. xml_domain_devices.c */
 void kvmig__xml_read_devices(const xmlNode *domain, struct kvmig__domain *out);
+/* NUMA cells with their CPUs and pages, the TSC, and the kinds of guests that it can run. xml_host.c */
+void kvmig__xml_read_host_resources(struct kvmig__xml *xml, struct kvmig__host *out);
+void kvmig__host_resources_clear(struct kvmig__host *host);
+/* Adds the lists of the domain capabilities. xml_offers.c */
+void kvmig__xml_read_offers(const xmlNode *capabilities, struct kvmig__emulator *out);
+/* What the guest needs of the host: lists of its QEMU, secrets, CPUs. xml_domain_needs.c */
+void kvmig__xml_read_needs(const xmlNode *domain, struct kvmig__domain *out);
 /* "0000:81:00.1" from an <address> with domain, bus, slot and function; owned; NULL if it has no such numbers.
  * xml_domain_devices.c */
 char *kvmig__xml_pci_address(const xmlNode *address);

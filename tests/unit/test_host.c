@@ -89,11 +89,36 @@ static void a_host_is_read_as_it_is(void **state)
     assert_true(kvmig__strlist_has(&facts->bridges, "eth7"));
     assert_false(kvmig__strlist_has(&facts->bridges, "tapweb")); /* the guest's own */
 
+    assert_int_equal(facts->client_version, LIBVIR_VERSION_NUMBER);
+    assert_true(facts->emulators_asked);
+    assert_false(facts->secrets_known); /* the test driver keeps none, which is not the same as having none */
+
     assert_int_equal(facts->pools.n, 1);
     assert_true(facts->pools.v[0].active);
     volume = kvmig__pool_find_volume(&facts->pools.v[0], "/pool/web.qcow2");
     assert_non_null(volume);
     assert_int_equal(volume->capacity, 1000000);
+    kvmig__context_unlock(view.context);
+    test_view_close(&view);
+}
+
+static void the_memory_of_a_host_is_read_per_cell(void **state)
+{
+    static const char *const uris[] = { "test:///default" };
+    struct test_view view = { 0 };
+    const struct kvmig__host *facts;
+
+    (void)state;
+    open_uris(&view, uris, 1, 0);
+    test_view_await(&view, "cluster-synced", 1);
+    kvmig__context_lock(view.context);
+    facts = host_of(&view, 0)->facts;
+    assert_true(facts->cells_known);
+    assert_int_equal(facts->cells.n, 2);
+    assert_true(facts->cells.v[1].cpus.n > 0 && facts->cells.v[1].pages.n > 0);
+    assert_int_equal(facts->cells.v[0].pages.v[1].size, 2 << 20);
+    assert_int_equal(facts->cells.v[0].pages.v[1].free, 0); /* it has none of that size */
+    assert_true(facts->cells.v[0].pages.v[0].free != KVMIG__UNKNOWN); /* asked for by a call of its own */
     kvmig__context_unlock(view.context);
     test_view_close(&view);
 }
@@ -511,6 +536,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_is_read_as_it_is),
+        cmocka_unit_test(the_memory_of_a_host_is_read_per_cell),
         cmocka_unit_test(a_change_on_the_host_is_noticed),
         cmocka_unit_test(bad_hosts_are_lost_and_delay_no_other),
         cmocka_unit_test(a_refresh_reads_and_syncs_once_more),
