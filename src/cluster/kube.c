@@ -4,7 +4,7 @@
  * as the caller keeps others from changing the same store. It does not read objects (src/kubernetes) and concludes nothing from
  * them (kube_ask.c). The store owns what is put into it; finders lend.
  */
-#include "cluster/kube.h"
+#include "cluster/kube_lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,12 +88,20 @@ static size_t place_of(const struct kvmig__kube_list *list, int32_t kind, const 
     return low;
 }
 
+/* The tables are of these kinds alone. */
+static void note_change(struct kvmig__kube *kube, int32_t kind)
+{
+    if (kind == KVMIG__KUBE_POD || kind == KVMIG__KUBE_NODE || kind == KVMIG__KUBE_VMI || kind == KVMIG__KUBE_VMIM)
+        kvmig__kube_lookup_drop(kube);
+}
+
 void kvmig__kube_put(struct kvmig__kube *kube, struct kvmig__kube_meta *object)
 {
     struct kvmig__kube_list *list = &kube->kinds[object->kind];
     bool there;
     size_t at = place_of(list, object->kind, object->ns, object->name, &there);
 
+    note_change(kube, object->kind);
     if (there) {
         kvmig__kube_object_free(list->v[at]);
     } else {
@@ -115,6 +123,7 @@ bool kvmig__kube_remove(struct kvmig__kube *kube, int32_t kind, const char *ns, 
     at = place_of(list, kind, ns, name, &there);
     if (!there || (uid && !kvmig__str_eq(uid, list->v[at]->uid)))
         return false;
+    note_change(kube, kind);
     kvmig__kube_object_free(list->v[at]);
     list->n--;
     memmove(&list->v[at], &list->v[at + 1], (list->n - at) * sizeof(*list->v));
@@ -137,8 +146,17 @@ struct kvmig__kube_meta *kvmig__kube_find(const struct kvmig__kube *kube, int32_
 
 struct kvmig__kube_meta *kvmig__kube_find_uid(const struct kvmig__kube *kube, int32_t kind, const char *uid)
 {
+    const struct kvmig__multimap *by_uid = NULL;
+
     if (!kvmig__kube_kind_info(kind) || !uid)
         return NULL;
+    if (kube->lookup && (kind == KVMIG__KUBE_VMI || kind == KVMIG__KUBE_VMIM) && *uid)
+        by_uid = kind == KVMIG__KUBE_VMI ? &kube->lookup->vmis_by_uid : &kube->lookup->vmims_by_uid;
+    if (by_uid) {
+        const struct kvmig__multimap_entry *entry = kvmig__multimap_next(by_uid, uid, NULL);
+
+        return entry ? kube->kinds[kind].v[entry->item] : NULL;
+    }
     for (size_t i = 0; i < kube->kinds[kind].n; i++) {
         if (kvmig__str_eq(kube->kinds[kind].v[i]->uid, uid))
             return kube->kinds[kind].v[i];
@@ -150,6 +168,7 @@ void kvmig__kube_clear(struct kvmig__kube *kube)
 {
     if (!kube)
         return;
+    kvmig__kube_lookup_drop(kube);
     for (int32_t kind = 0; kind < KVMIG__N_KUBE_KINDS; kind++) {
         for (size_t i = 0; i < kube->kinds[kind].n; i++)
             kvmig__kube_object_free(kube->kinds[kind].v[i]);

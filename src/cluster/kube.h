@@ -425,6 +425,8 @@ struct kvmig__kube {
     struct kvmig__kube_list kinds[KVMIG__N_KUBE_KINDS];
     bool scoped; /* VMs of one namespace, or one VM only: what concerns the whole cluster (slots) cannot be counted */
     int64_t now_ms; /* the time that waits are judged at: of the snapshot, or set by whoever asks; 0 = not known */
+    struct kvmig__kube_lookup *lookup; /* tables over all this (kube_lookup.h); NULL = none now; owned */
+    bool keeps_lookup; /* objects change by kvmig__kube_put() and _remove() alone, so that the tables may stay */
 };
 
 struct kvmig__kube_kind_info {

@@ -4,7 +4,7 @@
  * migration, and the pods of both. Pure: no handle, lock, clock, JSON; any thread, as long as nobody changes the store meanwhile.
  * Answers are borrowed from the store. Migration options, slots and the queue are in kube_migrations.c.
  */
-#include "cluster/kube.h"
+#include "cluster/kube_lookup.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -194,15 +194,27 @@ static bool is_rather(const struct kvmig__kube_vmim *a, const struct kvmig__kube
     return owns_a != owns_b ? owns_a : a->meta.created_ms < b->meta.created_ms;
 }
 
+static const struct kvmig__kube_vmim *better(const struct kvmig__kube_vmim *best, const struct kvmig__kube_vmim *vmim,
+                                             const struct kvmig__kube_vmi *vmi)
+{
+    bool ours = kvmig__str_eq(vmim->meta.ns, vmi->meta.ns) && kvmig__str_eq(vmim->vmi, vmi->meta.name);
+
+    return ours && (!best || is_rather(vmim, best, vmi)) ? vmim : best;
+}
+
 const struct kvmig__kube_vmim *kvmig__kube_vmim_of(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi)
 {
+    const struct kvmig__multimap_entry *entry = NULL;
     const struct kvmig__kube_vmim *best = NULL;
 
+    if (kube->lookup) {
+        while ((entry = kvmig__multimap_next(&kube->lookup->vmims_of_vmi, vmi->meta.name, entry)))
+            best = better(best, (const struct kvmig__kube_vmim *)kube->kinds[KVMIG__KUBE_VMIM].v[entry->item], vmi);
+        return best;
+    }
     KVMIG__KUBE_EACH(kube, VMIM, vmim)
     {
-        if (kvmig__str_eq(vmim->meta.ns, vmi->meta.ns) && kvmig__str_eq(vmim->vmi, vmi->meta.name) &&
-            (!best || is_rather(vmim, best, vmi)))
-            best = vmim;
+        best = better(best, vmim, vmi);
     }
     return best;
 }
@@ -271,12 +283,12 @@ bool kvmig__pod_is_ready_for_kubevirt(const struct kvmig__kube_pod *pod)
 static const struct kvmig__kube_pod *pod_of(const struct kvmig__kube *kube, const struct kvmig__kube_vmim *vmim,
                                             const char *role)
 {
-    const struct kvmig__kube_pod *best = NULL;
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of_job(kube, vmim->meta.uid);
+    const struct kvmig__kube_pod *best = NULL, *pod;
 
     if (!vmim->meta.uid)
         return NULL;
-    KVMIG__KUBE_EACH(kube, POD, pod)
-    {
+    while ((pod = kvmig__pod_cursor_next(&pods))) {
         const char *job = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/migrationJobUID");
         bool ended = kvmig__pod_is_final(pod);
 
@@ -344,10 +356,10 @@ static bool is_still_target(const struct kvmig__kube *kube, const struct kvmig__
 
 const struct kvmig__kube_pod *kvmig__kube_source_pod(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi)
 {
-    const struct kvmig__kube_pod *best = NULL;
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of(kube, vmi);
+    const struct kvmig__kube_pod *best = NULL, *pod;
 
-    KVMIG__KUBE_EACH(kube, POD, pod)
-    {
+    while ((pod = kvmig__pod_cursor_next(&pods))) {
         if (kvmig__pod_is_final(pod) || !runs_vmi(pod, vmi) || is_still_target(kube, pod, vmi) ||
             (vmi->node && pod->node && strcmp(vmi->node, pod->node) != 0))
             continue;

@@ -4,7 +4,7 @@
  * slots that are taken, and who is next for one. Pure: no handle, lock, clock, JSON; any thread, as long as nobody changes the store
  * meanwhile. The numbers are KubeVirt's own defaults where no object says otherwise.
  */
-#include "cluster/kube.h"
+#include "cluster/kube_lookup.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -285,8 +285,10 @@ static bool is_pending(const struct kvmig__kube_vmim *vmim)
     return !vmim->phase || !*vmim->phase || !strcmp(vmim->phase, "Pending");
 }
 
-/* The UIDs of the migrations that have a target launcher: read once, because each pending migration asks for it. */
+/* The UIDs of the migrations that have a target launcher: read once, because each pending migration asks for it; or looked up,
+ * where the store has tables. */
 struct jobs {
+    const struct kvmig__kube *kube;
     const char **v;
     size_t n;
 };
@@ -298,7 +300,9 @@ static int compare_jobs(const void *a, const void *b)
 
 static void jobs_init(struct jobs *jobs, const struct kvmig__kube *kube)
 {
-    *jobs = (struct jobs){ 0 };
+    *jobs = (struct jobs){ .kube = kube };
+    if (kube->lookup)
+        return;
     KVMIG__KUBE_EACH(kube, POD, pod)
     {
         const char *uid = kvmig__pod_is_launcher(pod) ? kvmig__pairs_get(&pod->meta.labels, JOB_LABEL) : NULL;
@@ -312,8 +316,14 @@ static void jobs_init(struct jobs *jobs, const struct kvmig__kube *kube)
 
 static bool has_pod(const struct jobs *jobs, const struct kvmig__kube_vmim *vmim)
 {
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of_job(jobs->kube, vmim->meta.uid);
     const char *uid = vmim->meta.uid;
+    const struct kvmig__kube_pod *pod;
 
+    while (uid && *uid && jobs->kube->lookup && (pod = kvmig__pod_cursor_next(&pods))) {
+        if (kvmig__pod_is_launcher(pod))
+            return true;
+    }
     return uid && jobs->n && bsearch(&uid, jobs->v, jobs->n, sizeof(*jobs->v), compare_jobs);
 }
 

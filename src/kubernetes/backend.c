@@ -169,6 +169,7 @@ static void take_scope(struct kvmig__kube_backend *backend, const struct kvmig_k
     backend->ns = slash ? kvmig__strndup(opts->vm, (size_t)(slash - opts->vm)) : kvmig__strdup(opts->namespace_);
     backend->vm = kvmig__strdup(slash ? slash + 1 : opts->vm);
     backend->store.scoped = backend->ns || backend->vm;
+    backend->store.keeps_lookup = true;
 }
 
 struct kvmig__kube_backend *kvmig__kube_backend_new(struct kvmig_cluster *cluster, struct kvmig__access_source *source,

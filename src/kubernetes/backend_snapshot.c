@@ -53,6 +53,7 @@ static void job_done(void *owner, void *payload, int32_t status)
         tell_unread(backend);
     } else {
         backend->store = job->kube;
+        backend->store.keeps_lookup = true;
         job->kube = (struct kvmig__kube){ .now_ms = 0 };
         for (size_t i = 0; i < job->problems.n; i++)
             kvmig__kube_notice(backend, &job->problems.v[i]);

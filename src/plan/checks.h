@@ -51,7 +51,10 @@ void kvmig__check_known_problems(const struct kvmig__check *c, const struct kvmi
 
 /* ---- the answer (plan.c), for both planners ---- */
 /* What findings about the VM and about one target come to. */
+int32_t kvmig__verdict_from(int32_t worst, bool limited);
 int32_t kvmig__verdict_of(const struct kvmig_findings *common, const struct kvmig_findings *own);
+/* As many hosts the answer "no target" tells about one by one. */
+#define KVMIG__NAMED_HOSTS 64
 /* Adds per candidate the codes of what stands against it. */
 void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_plan *plan);
 /* Without a target, what stands against each host is the answer; every finding says which host it is about. */
@@ -60,7 +63,7 @@ void kvmig__plan_append_blockers(struct kvmig_plan *plan);
 /* ---- the order of candidates (rank.c) ---- */
 int64_t kvmig__candidate_score(const struct kvmig__candidate *candidate, const struct kvmig__domain *domain,
                                const struct kvmig__host *target);
-void kvmig__candidates_sort(struct kvmig_plan *plan);
+void kvmig__candidates_sort(struct kvmig__candidates *candidates);
 
 /* ---- disks: what a host opens (disk_place.c) ---- */
 struct kvmig__place {

@@ -7,21 +7,33 @@
 #ifndef KVMIG_SRC_KUBE_CHECKS_H
 #define KVMIG_SRC_KUBE_CHECKS_H
 
-#include "cluster/kube.h"
+#include "plan/kube_base.h"
 #include "plan/plan_internal.h"
 
-/* What the checks of all targets ask for again and again, worked out once per plan (kube_index.c): with 1,000 nodes no check of one
- * may go through all pods or nodes. Everything in it is borrowed from the store but the lists themselves. */
+/* What the checks of all targets ask for again and again: with 1,000 nodes no check of one may go through all pods or nodes. What
+ * depends on the store alone is in the base (kube_base.h), the rest is worked out once per plan (kube_index.c). Everything in it is
+ * borrowed from the store but the lists themselves. */
 struct kvmig__kube_neighbour { /* a pod that a rule about neighbours selects, and the topology domain that it is in */
     size_t rule;
     const char *key, *domain;
     const struct kvmig__kube_pod *pod;
 };
+/* One resource that the target launcher needs (kube_room.c). */
+struct kvmig__kube_want {
+    char *resource;
+    uint64_t need;
+    const char *code, *what; /* static */
+    bool device, pages; /* of a device plugin; huge pages */
+    const uint64_t *left; /* per node; NULL = no node offers it */
+};
+struct kvmig__kube_wants {
+    struct kvmig__kube_want *v;
+    size_t n;
+};
 struct kvmig__kube_index {
-    struct {
-        const struct kvmig__kube_pod **v;
-        size_t n;
-    } pods; /* on a node and not ended; by node */
+    struct kvmig__kube_base *base;
+    struct kvmig__kube_nodes *nodes; /* with what is left on them: of the base, or as after other migrations */
+    struct kvmig__kube_wants wants;
     struct {
         struct kvmig__kube_neighbour *v;
         size_t n;
@@ -38,14 +50,28 @@ struct kvmig__kube_index {
         } * v;
         size_t n;
     } allowed; /* nodes that a volume admits, as far as they were asked for */
-    struct kvmig__strlist resources; /* that any node lists as allocatable */
     int64_t newest_heartbeat_min; /* of all nodes; -1 = none */
     bool nodes_labelled; /* any node says whether it is schedulable for KubeVirt */
+};
+/* The cluster as it will be once other migrations have been made: for planning several together. */
+struct kvmig__kube_whatif {
+    struct kvmig__kube_nodes *nodes; /* less what the moved pods take there */
+    const bool *skip; /* nodes that are no targets; per node */
+    struct {
+        const struct kvmig__kube_pod **v; /* as they will be: on another node */
+        size_t n;
+    } moved;
+    bool left; /* the moved ones are not where they were any more; false: they count in both places */
+    struct {
+        const struct kvmig__kube_pod **v; /* as they are now */
+        size_t n;
+    } before;
 };
 
 struct kvmig__kube_check {
     const struct kvmig__kube *kube;
     struct kvmig__kube_index *index;
+    const struct kvmig__kube_whatif *whatif; /* NULL = as it is */
     const struct kvmig__request *request;
     const struct kvmig__kube_vmi *vmi;
     const struct kvmig__kube_vm *vm; /* NULL: there is none, or it is not known */
@@ -56,6 +82,7 @@ struct kvmig__kube_check {
     const struct kvmig__kube_config *config; /* the options in force */
     const struct kvmig__kube_policy *policy; /* that contributed to them; NULL if none */
     const struct kvmig__kube_node *target; /* NULL while judging the VM alone, or if it is not in the view */
+    size_t target_at; /* of target, in the store's order */
     const char *target_name; /* NULL while judging the VM alone */
     struct kvmig_findings *out;
 };
@@ -84,9 +111,6 @@ const char *kvmig__after_prefix(const char *text, const char *prefix);
 /* ---- the index (kube_index.c) ---- */
 void kvmig__kube_index_init(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
 void kvmig__kube_index_clear(struct kvmig__kube_index *index);
-/* The pods on a node that have not ended. */
-const struct kvmig__kube_pod *const *kvmig__kube_pods_on(const struct kvmig__kube_index *index, const char *node,
-                                                         size_t *out_n);
 /* Of a rule (see kube_neighbours.c), the pods in one topology domain. */
 const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig__kube_index *index, size_t rule,
                                                               const char *key, const char *domain, size_t *out_n);
@@ -94,8 +118,6 @@ const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig
 void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
 /* After sorting: what the rules of topology spread compare with (kube_neighbours.c). */
 void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
-int64_t kvmig__kube_heartbeat_min(const struct kvmig__kube_node *node); /* in minutes; -1 = none (kube_node.c) */
-#define KVMIG__LABEL_SCHEDULABLE "kubevirt.io/schedulable"
 
 /* ---- the VM itself ---- */
 void kvmig__kube_check_state(const struct kvmig__kube_check *c); /* phase, pause (kube_state.c) */
@@ -152,10 +174,13 @@ void kvmig__kube_check_pins(const struct kvmig__kube_check *c); /* the VM alone:
 void kvmig__kube_check_neighbours(const struct kvmig__kube_check *c); /* pod affinity, spread (kube_neighbours.c) */
 void kvmig__kube_check_cpu(const struct kvmig__kube_check *c); /* model, features, vendor (kube_cpu.c) */
 void kvmig__kube_check_clock(const struct kvmig__kube_check *c); /* TSC, Hyper-V, machine type (kube_clock.c) */
-void kvmig__kube_check_room(const struct kvmig__kube_check *c); /* CPU, memory, devices (kube_room.c) */
-/* What is left on a node of a resource at most, in thousandths; KVMIG__UNKNOWN. */
-uint64_t kvmig__kube_left(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
-                          const char *resource);
+/* What the launcher needs: worked out once, compared with each node. The list is the caller's: kvmig__kube_wants_clear(). */
+void kvmig__kube_wants(const struct kvmig__kube_check *c, struct kvmig__kube_wants *out);
+void kvmig__kube_wants_clear(struct kvmig__kube_wants *wants);
+bool kvmig__kube_has_room(const struct kvmig__kube_wants *wants, const struct kvmig__kube_nodes *nodes, size_t at);
+/* The findings of a node without room; needs no store. */
+void kvmig__kube_note_room(const struct kvmig__kube_wants *wants, const struct kvmig__kube_nodes *nodes, size_t at,
+                           struct kvmig_findings *out);
 /* What the launcher of the VM asks for, and its limit, as Kubernetes counts it; KVMIG__UNKNOWN. */
 uint64_t kvmig__kube_pod_request(const struct kvmig__kube_pod *pod, const char *resource);
 uint64_t kvmig__kube_pod_limit(const struct kvmig__kube_pod *pod, const char *resource);

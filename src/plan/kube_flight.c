@@ -3,6 +3,7 @@
  * What else is going on: a migration of this VM that is under way or has left its traces, and what would hold a new one back (slots,
  * a backup, utility volumes, pods that still live, the drain's own migration). Pure; any thread.
  */
+#include "cluster/kube_lookup.h"
 #include "plan/kube_checks.h"
 
 #include <inttypes.h>
@@ -28,18 +29,21 @@ static void note_in_progress(const struct kvmig__kube_check *c, const char *name
                      uid ? uid : "without UID");
 }
 
+static bool lives_beside(const struct kvmig__kube_check *c, const struct kvmig__kube_pod *pod)
+{
+    return pod && !kvmig__pod_is_final(pod) && pod != c->pod && kvmig__str_eq(pod->meta.ns, c->vmi->meta.ns);
+}
+
 static bool target_lives(const struct kvmig__kube_check *c, const struct kvmig__kube_migration_state *state)
 {
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
-        const char *job = kvmig__pairs_get(&pod->meta.labels, LABEL_JOB);
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of_job(c->kube, state->uid);
+    const struct kvmig__kube_pod *pod;
 
-        if (!kvmig__pod_is_final(pod) && pod != c->pod && kvmig__str_eq(pod->meta.ns, c->vmi->meta.ns) &&
-            ((job && kvmig__str_eq(job, state->uid)) ||
-             (state->target_pod && kvmig__str_eq(pod->meta.name, state->target_pod))))
+    while ((pod = kvmig__pod_cursor_next(&pods))) {
+        if (lives_beside(c, pod) && kvmig__str_eq(kvmig__pairs_get(&pod->meta.labels, LABEL_JOB), state->uid))
             return true;
     }
-    return false;
+    return state->target_pod && lives_beside(c, KVMIG__KUBE_FIND(c->kube, POD, c->vmi->meta.ns, state->target_pod));
 }
 
 static void check_unfinished_state(const struct kvmig__kube_check *c)
@@ -64,10 +68,12 @@ static void check_unfinished_state(const struct kvmig__kube_check *c)
 /* KubeVirt starts none while more than one pod of the VM lives. */
 static void check_second_pod(const struct kvmig__kube_check *c)
 {
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of(c->kube, c->vmi);
+    const struct kvmig__kube_pod *pod;
+
     if (!c->pod || !c->vmi->meta.uid)
         return;
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
+    while ((pod = kvmig__pod_cursor_next(&pods))) {
         const char *maker = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/created-by");
         struct kvmig__detail d = { 0 };
 

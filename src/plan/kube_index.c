@@ -1,84 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The index of one planning: what is on which node, which pods the rules about neighbours select and where, what holds for all nodes.
- * Built once, in one pass over the pods and one over the nodes, so that judging a node costs what is on that node. Decides nothing.
- * Pure; any thread. Owns its lists; what they hold is the store's.
+ * The index of one planning: which pods the rules about neighbours select and where, what the VM needs. What does not depend on the
+ * VM is in the base (kube_base.c). Decides nothing. Pure; any thread. Owns its lists; what they hold is the store's.
  */
 #include "plan/kube_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- pods by node ---- */
-
-/* Pods of one node stay in the order of the store. */
-struct entry {
-    const struct kvmig__kube_pod *pod;
-    size_t at;
-};
+/* ---- neighbours ---- */
 
 static int compare_numbers(size_t a, size_t b)
 {
     return a < b ? -1 : a > b;
 }
-
-static int compare_entries(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = strcmp(x->pod->node, y->pod->node);
-
-    return order ? order : compare_numbers(x->at, y->at);
-}
-
-static void index_pods(struct kvmig__kube_index *index, const struct kvmig__kube *kube)
-{
-    struct {
-        struct entry *v;
-        size_t n;
-    } entries = { 0 };
-
-    KVMIG__KUBE_EACH(kube, POD, pod)
-    {
-        const struct entry entry = { pod, entries.n };
-
-        if (pod->node && !kvmig__pod_is_final(pod))
-            *KVMIG__PUSH(&entries) = entry;
-    }
-    if (entries.n)
-        qsort(entries.v, entries.n, sizeof(*entries.v), compare_entries);
-    for (size_t i = 0; i < entries.n; i++)
-        *KVMIG__PUSH(&index->pods) = entries.v[i].pod;
-    free(entries.v);
-}
-
-/* The first pod that is on that node, or on one behind it. */
-static size_t first_on(const struct kvmig__kube_index *index, const char *node)
-{
-    size_t low = 0, high = index->pods.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (strcmp(index->pods.v[middle]->node, node) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const struct kvmig__kube_pod *const *kvmig__kube_pods_on(const struct kvmig__kube_index *index, const char *node,
-                                                         size_t *out_n)
-{
-    size_t first = node ? first_on(index, node) : index->pods.n, end = first;
-
-    while (end < index->pods.n && !strcmp(index->pods.v[end]->node, node))
-        end++;
-    *out_n = end - first;
-    return *out_n ? &index->pods.v[first] : NULL;
-}
-
-/* ---- neighbours ---- */
 
 static int compare_place(const struct kvmig__kube_neighbour *a, const struct kvmig__kube_neighbour *b)
 {
@@ -129,33 +64,23 @@ const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig
     return *out_n ? &index->neighbours.v[first] : NULL;
 }
 
-/* ---- nodes ---- */
-
-static void index_nodes(struct kvmig__kube_index *index, const struct kvmig__kube *kube)
-{
-    index->newest_heartbeat_min = -1;
-    KVMIG__KUBE_EACH(kube, NODE, node)
-    {
-        int64_t beat = kvmig__kube_heartbeat_min(node);
-
-        if (beat > index->newest_heartbeat_min)
-            index->newest_heartbeat_min = beat;
-        if (kvmig__pairs_get(&node->meta.labels, KVMIG__LABEL_SCHEDULABLE))
-            index->nodes_labelled = true;
-        for (size_t i = 0; i < node->allocatable.n; i++)
-            kvmig__strlist_add_new(&index->resources, node->allocatable.v[i].name);
-    }
-}
+/* ---- the index ---- */
 
 void kvmig__kube_index_init(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)
 {
-    *index = (struct kvmig__kube_index){ 0 };
-    index_pods(index, c->kube);
-    index_nodes(index, c->kube);
-    kvmig__kube_collect_neighbours(index, c);
+    struct kvmig__kube_base *base = kvmig__kube_base(c->kube);
+    struct kvmig__kube_check here = *c;
+
+    *index = (struct kvmig__kube_index){ .base = base,
+                                         .nodes = c->whatif ? c->whatif->nodes : base->nodes,
+                                         .newest_heartbeat_min = base->newest_heartbeat_min,
+                                         .nodes_labelled = base->nodes_labelled };
+    here.index = index;
+    kvmig__kube_wants(&here, &index->wants);
+    kvmig__kube_collect_neighbours(index, &here);
     if (index->neighbours.n)
         qsort(index->neighbours.v, index->neighbours.n, sizeof(*index->neighbours.v), compare_neighbours);
-    kvmig__kube_count_spread(index, c);
+    kvmig__kube_count_spread(index, &here);
 }
 
 void kvmig__kube_index_clear(struct kvmig__kube_index *index)
@@ -163,9 +88,8 @@ void kvmig__kube_index_clear(struct kvmig__kube_index *index)
     for (size_t i = 0; i < index->allowed.n; i++)
         kvmig__strlist_clear(&index->allowed.v[i].names);
     free(index->allowed.v);
-    free(index->pods.v);
     free(index->neighbours.v);
     free(index->spread_least.v);
+    kvmig__kube_wants_clear(&index->wants);
     kvmig__strlist_clear(&index->repelling_keys);
-    kvmig__strlist_clear(&index->resources);
 }

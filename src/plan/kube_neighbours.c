@@ -30,11 +30,11 @@ static bool in_namespaces(const struct kvmig__strlist *namespaces, const char *o
 }
 
 /* The topology domain of the node that a pod runs on; NULL if not known. */
-static const char *domain_of(const struct kvmig__kube *kube, const char *node_name, const char *key)
+static const char *domain_of(const struct kvmig__kube_base *base, const char *node_name, const char *key)
 {
-    const struct kvmig__kube_node *node = KVMIG__KUBE_FIND(kube, NODE, NULL, node_name);
+    size_t at = key ? kvmig__kube_base_find(base, node_name) : KVMIG__NO_NODE;
 
-    return node && key ? kvmig__pairs_get(&node->meta.labels, key) : NULL;
+    return at == KVMIG__NO_NODE ? NULL : kvmig__pairs_get(&kvmig__kube_base_node(base, at)->meta.labels, key);
 }
 
 static const struct kvmig__pairs *own_labels(const struct kvmig__kube_check *c)
@@ -60,10 +60,10 @@ static size_t rule_of_spread(const struct kvmig__kube_check *c, size_t i)
     return rule_of_affinity(c, c->vmi->placement.pod_required.n) + i;
 }
 
-static void add_neighbour(struct kvmig__kube_index *index, const struct kvmig__kube_check *c, size_t rule,
-                          const char *key, const struct kvmig__kube_pod *pod)
+static void add_neighbour(struct kvmig__kube_index *index, size_t rule, const char *key,
+                          const struct kvmig__kube_pod *pod)
 {
-    const char *domain = domain_of(c->kube, pod->node, key);
+    const char *domain = domain_of(index->base, pod->node, key);
 
     if (domain)
         *KVMIG__PUSH(&index->neighbours) = (struct kvmig__kube_neighbour){ rule, key, domain, pod };
@@ -75,7 +75,7 @@ static void collect_own(struct kvmig__kube_index *index, const struct kvmig__kub
     for (size_t i = 0; i < terms->n; i++) {
         if (in_namespaces(&terms->v[i].namespaces, c->vmi->meta.ns, pod->meta.ns) &&
             selects(&terms->v[i].selector, &pod->meta.labels))
-            add_neighbour(index, c, first_rule + i, terms->v[i].topology_key, pod);
+            add_neighbour(index, first_rule + i, terms->v[i].topology_key, pod);
     }
 }
 
@@ -91,7 +91,7 @@ static void collect_others(struct kvmig__kube_index *index, const struct kvmig__
             !selects(&term->selector, own_labels(c)))
             continue;
         kvmig__strlist_add_new(&index->repelling_keys, term->topology_key);
-        add_neighbour(index, c, rule_of_others(c), term->topology_key, pod);
+        add_neighbour(index, rule_of_others(c), term->topology_key, pod);
     }
 }
 
@@ -103,20 +103,43 @@ static void collect_spread(struct kvmig__kube_index *index, const struct kvmig__
 
         if (!pod->meta.deleted_ms && kvmig__str_eq(pod->meta.ns, c->vmi->meta.ns) &&
             selects(&spread->selector, &pod->meta.labels))
-            add_neighbour(index, c, rule_of_spread(c, i), spread->topology_key, pod);
+            add_neighbour(index, rule_of_spread(c, i), spread->topology_key, pod);
     }
 }
 
+static void collect(struct kvmig__kube_index *index, const struct kvmig__kube_check *c,
+                    const struct kvmig__kube_pod *pod)
+{
+    collect_own(index, c, &c->vmi->placement.pod_forbidden, 0, pod);
+    collect_others(index, c, pod);
+    collect_own(index, c, &c->vmi->placement.pod_required, rule_of_affinity(c, 0), pod);
+    collect_spread(index, c, pod);
+}
+
+/* Has been moved away by then. */
+static bool has_left(const struct kvmig__kube_check *c, const struct kvmig__kube_pod *pod)
+{
+    for (size_t i = 0; c->whatif && c->whatif->left && i < c->whatif->before.n; i++) {
+        if (c->whatif->before.v[i] == pod)
+            return true;
+    }
+    return false;
+}
+
+/* A VM without rules of its own looks only at the pods that have some. */
 void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)
 {
-    for (size_t i = 0; i < index->pods.n; i++) {
-        const struct kvmig__kube_pod *pod = index->pods.v[i];
+    const struct kvmig__placement *own = &c->vmi->placement;
+    bool all = own->pod_forbidden.n || own->pod_required.n || own->spread.n;
+    const struct kvmig__kube_pod *const *pods = all ? index->base->pods : index->base->repelling.v;
+    size_t n = all ? index->base->n_pods : index->base->repelling.n;
 
-        collect_own(index, c, &c->vmi->placement.pod_forbidden, 0, pod);
-        collect_others(index, c, pod);
-        collect_own(index, c, &c->vmi->placement.pod_required, rule_of_affinity(c, 0), pod);
-        collect_spread(index, c, pod);
+    for (size_t i = 0; i < n; i++) {
+        if (!has_left(c, pods[i]))
+            collect(index, c, pods[i]);
     }
+    for (size_t i = 0; c->whatif && i < c->whatif->moved.n; i++)
+        collect(index, c, c->whatif->moved.v[i]);
 }
 
 void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define HEARTBEAT "kubevirt.io/heartbeat"
+#define HEARTBEAT KVMIG__LABEL_HEARTBEAT
 #define HEARTBEAT_LIMIT_MIN                                                                                            \
     5 /* virt-controller gives a node up after that; virt-handler writes every 1 to 2.2 minutes */
 
@@ -104,23 +104,28 @@ int64_t kvmig__kube_heartbeat_min(const struct kvmig__kube_node *node)
     return minutes_of(kvmig__pairs_get(&node->meta.annotations, HEARTBEAT));
 }
 
+int64_t kvmig__kube_heartbeat_late_min(const struct kvmig__kube_node *node, int64_t newest_min)
+{
+    int64_t own = kvmig__kube_heartbeat_min(node);
+
+    return own >= 0 && newest_min - own > HEARTBEAT_LIMIT_MIN ? newest_min - own : 0;
+}
+
 /* Against the newest heart-beat of all nodes: so the question needs no clock, and old files can be judged. */
 static void check_heartbeat(const struct kvmig__kube_check *c)
 {
-    int64_t own = kvmig__kube_heartbeat_min(c->target), newest = c->index->newest_heartbeat_min;
+    int64_t late = kvmig__kube_heartbeat_late_min(c->target, c->index->newest_heartbeat_min);
     struct kvmig__detail d = { 0 };
 
-    if (own < 0)
-        return;
-    if (newest - own <= HEARTBEAT_LIMIT_MIN)
+    if (!late)
         return;
     kvmig__detail_str(&d, "reason", "heartbeat");
     kvmig__detail_str(&d, "heartbeat", kvmig__pairs_get(&c->target->meta.annotations, HEARTBEAT));
-    kvmig__detail_uint(&d, "behind_min", (uint64_t)(newest - own));
+    kvmig__detail_uint(&d, "behind_min", (uint64_t)late);
     kvmig__kube_note(c, "NODE_NOT_SCHEDULABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
                      "See virt-handler on that node; without it no migration is received there.",
                      "The last heart-beat of virt-handler on %s is %" PRId64 " minutes older than that of others.",
-                     c->target_name, newest - own);
+                     c->target_name, late);
 }
 
 /* ---- taints ---- */

@@ -8,14 +8,13 @@
  * names is taken as it is, and there are no candidates.
  */
 #include "plan/checks.h"
-#include "plan/kube_checks.h"
+#include "plan/kube_lazy.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define WHERE "planning a migration"
-#define MAX_RISKS 255
 
 /* One planning, from start to end. */
 struct planning {
@@ -25,6 +24,7 @@ struct planning {
     struct kvmig__kube_config config;
     struct kvmig__kube_index index;
     const struct kvmig__kube_node *asked; /* target; NULL if none is asked for, or nodes are not known */
+    const struct kvmig__kube_whatif *whatif; /* NULL = as it is */
     struct kvmig_findings common; /* about the VM, the request and the cluster */
     struct kvmig_plan *plan;
 };
@@ -112,6 +112,7 @@ static int32_t locate(struct planning *p)
     vmim = kvmig__kube_vmim_of(p->kube, c->vmi);
     c->kube = p->kube;
     c->request = p->request;
+    c->whatif = p->whatif;
     c->vm = KVMIG__KUBE_FIND(p->kube, VM, c->vmi->meta.ns, c->vmi->meta.name);
     c->kubevirt = kvmig__kube_kubevirt(p->kube);
     c->vmim = vmim && !kvmig__vmim_is_final(vmim) ? vmim : NULL;
@@ -156,57 +157,7 @@ static void judge_common(struct planning *p)
                          "Choose another node, or leave target unset.", "The VM is already on %s.", c->vmi->node);
 }
 
-/* ---- one target ---- */
-
-static uint64_t count_risks(const struct kvmig_findings *findings)
-{
-    uint64_t risks = 0;
-
-    for (size_t i = 0; i < findings->n; i++)
-        risks += findings->v[i].severity == KVMIG_SEVERITY_WARN;
-    return risks < MAX_RISKS ? risks : MAX_RISKS;
-}
-
-/* Fewer risks first, then more memory left, in GiB. */
-static int64_t score_of(const struct planning *p, const struct kvmig__candidate *candidate,
-                        const struct kvmig__kube_node *node)
-{
-    uint64_t left = kvmig__kube_left(&p->index, node, "memory");
-    uint64_t gib = left == KVMIG__UNKNOWN ? 0 : left / 1000 >> 30;
-
-    return (int64_t)((MAX_RISKS - count_risks(&candidate->findings)) << 40 | (gib < INT32_MAX ? gib : INT32_MAX));
-}
-
-static void judge(const struct planning *p, const struct kvmig__kube_node *node, struct kvmig__candidate *out)
-{
-    struct kvmig__kube_check c = p->check;
-
-    c.target = node;
-    c.target_name = node->meta.name;
-    c.out = &out->findings;
-    out->host = kvmig__strdup(node->meta.name);
-    kvmig__kube_check_node(&c);
-    kvmig__kube_check_selectors(&c);
-    kvmig__kube_check_neighbours(&c);
-    kvmig__kube_check_cpu(&c);
-    kvmig__kube_check_clock(&c);
-    kvmig__kube_check_room(&c);
-    kvmig__kube_check_reach(&c);
-    kvmig__kube_plan_volumes(&c, &out->disks.v, &out->disks.n);
-    kvmig__findings_sort(&out->findings);
-    out->verdict = kvmig__verdict_of(&p->common, &out->findings);
-    out->score = score_of(p, out, node);
-}
-
-static void judge_candidates(struct planning *p)
-{
-    KVMIG__KUBE_EACH(p->kube, NODE, node)
-    {
-        if (!kvmig__str_eq(node->meta.name, p->check.vmi->node))
-            judge(p, node, KVMIG__PUSH(&p->plan->candidates));
-    }
-    kvmig__candidates_sort(p->plan);
-}
+/* ---- the targets ---- */
 
 /* Without Node objects: what other objects say of the target that was named, or of any target. */
 static void judge_unseen(struct planning *p)
@@ -221,16 +172,16 @@ static void judge_unseen(struct planning *p)
 
 /* ---- the choice ---- */
 
-static const struct kvmig__candidate *chosen(const struct planning *p)
+/* Fills the empty *out; false = there is none. */
+static bool choose(const struct planning *p, struct kvmig__candidate *out)
 {
-    for (size_t i = 0; i < p->plan->candidates.n; i++) {
-        const struct kvmig__candidate *candidate = &p->plan->candidates.v[i];
+    const struct kvmig__kube_lazy *lazy = p->plan->lazy;
+    size_t node = p->asked ? kvmig__kube_base_find(p->index.base, p->asked->meta.name) : kvmig__kube_lazy_best(lazy);
 
-        if (p->asked ? kvmig__str_eq(candidate->host, p->asked->meta.name)
-                     : candidate->verdict != KVMIG_VERDICT_BLOCKED)
-            return candidate;
-    }
-    return NULL;
+    if (node == KVMIG__NO_NODE || lazy->class_of[node] == KVMIG__NO_CLASS)
+        return false;
+    kvmig__kube_lazy_write(lazy, node, out);
+    return true;
 }
 
 static void note_no_target(struct planning *p)
@@ -241,42 +192,49 @@ static void note_no_target(struct planning *p)
         return;
     kvmig__plan_detail_blockers(&d, p->plan);
     kvmig__kube_note(&p->check, "NO_FEASIBLE_TARGET", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
-                     p->plan->candidates.n ? "See the findings of each candidate." : "Add other nodes to the cluster.",
-                     p->plan->candidates.n ? "No other node can take VM %s." : "There is no other node for VM %s.",
+                     p->plan->lazy->n ? "See the findings of each candidate." : "Add other nodes to the cluster.",
+                     p->plan->lazy->n ? "No other node can take VM %s." : "There is no other node for VM %s.",
                      p->check.vmi->meta.name);
 }
 
-static void take_disks(struct planning *p, const struct kvmig__candidate *from)
+static void take_disks(struct planning *p)
 {
     struct kvmig_plan *plan = p->plan;
 
-    for (size_t i = 0; from && i < from->disks.n; i++)
-        kvmig__disk_plan_copy(KVMIG__PUSH(&plan->disks), &from->disks.v[i]);
-    if (!from)
-        kvmig__kube_plan_volumes(&p->check, &plan->disks.v, &plan->disks.n);
+    for (size_t i = 0; i < plan->lazy->disks.n; i++)
+        kvmig__disk_plan_copy(KVMIG__PUSH(&plan->disks), &plan->lazy->disks.v[i]);
     kvmig__kube_check_copies(&p->check, plan->disks.v, plan->disks.n);
+}
+
+static void candidate_clear(struct kvmig__candidate *candidate)
+{
+    free(candidate->host);
+    kvmig__findings_clear(&candidate->findings);
+    for (size_t i = 0; i < candidate->disks.n; i++)
+        kvmig__disk_plan_clear(&candidate->disks.v[i]);
+    free(candidate->disks.v);
 }
 
 static void conclude(struct planning *p)
 {
-    const struct kvmig__candidate *candidate = chosen(p);
-    const struct kvmig_findings none = { 0 };
+    struct kvmig__candidate candidate = { 0 };
+    bool found = choose(p, &candidate);
     struct kvmig_plan *plan = p->plan;
 
-    if (!candidate && !p->request->target)
+    if (!found && !p->request->target)
         note_no_target(p);
-    if (candidate && !p->request->target)
+    if (found && !p->request->target)
         kvmig__kube_check_pinning(&p->check, false);
-    take_disks(p, candidate);
-    plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
-    if (candidate || p->request->target)
-        plan->target = kvmig__strdup(candidate ? candidate->host : p->request->target);
+    take_disks(p);
+    plan->verdict = kvmig__verdict_of(&p->common, &candidate.findings);
+    if (found || p->request->target)
+        plan->target = kvmig__strdup(found ? candidate.host : p->request->target);
     kvmig__findings_append(&plan->findings, &p->common);
-    if (candidate)
-        kvmig__findings_append(&plan->findings, &candidate->findings);
-    else if (kvmig__findings_has(&p->common, "NO_FEASIBLE_TARGET"))
+    kvmig__findings_append(&plan->findings, &candidate.findings);
+    if (kvmig__findings_has(&p->common, "NO_FEASIBLE_TARGET"))
         kvmig__plan_append_blockers(plan);
     kvmig__findings_sort(&plan->findings);
+    candidate_clear(&candidate);
 }
 
 /* ---- the plan ---- */
@@ -296,26 +254,46 @@ static struct kvmig_plan *plan_of(const struct kvmig__kube_vmi *vmi)
     return plan;
 }
 
+static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
+{
+    int32_t rc = locate(p);
+
+    if (rc < 0)
+        return rc;
+    p->plan = plan_of(p->check.vmi);
+    kvmig__request_copy(&p->plan->request, p->request);
+    judge_common(p);
+    p->plan->lazy = kvmig__kube_judge(&p->check, &p->common);
+    judge_unseen(p);
+    conclude(p);
+    kvmig__findings_clear(&p->common);
+    kvmig__kube_config_clear(&p->config);
+    kvmig__kube_index_clear(&p->index);
+    *out_plan = p->plan;
+    return 0;
+}
+
+/* The store is changed by nothing but its look-ups, which are made for this plan unless they are kept. */
+int32_t kvmig__plan_kube_whatif(const struct kvmig__view *view, const struct kvmig__request *request,
+                                const struct kvmig__kube_whatif *whatif, struct kvmig_plan **out_plan)
+{
+    struct planning p = { .kube = view->kube, .request = request, .whatif = whatif };
+    struct kvmig__kube *kube = (struct kvmig__kube *)view->kube;
+    const bool had = kube->lookup;
+    int32_t rc;
+
+    *out_plan = NULL;
+    kvmig__kube_lookup_make(kube);
+    rc = make(&p, out_plan);
+    if (!had && !kube->keeps_lookup)
+        kvmig__kube_lookup_drop(kube);
+    return rc;
+}
+
 int32_t kvmig__plan_kube_make(const struct kvmig__view *view, const struct kvmig__request *request,
                               struct kvmig_plan **out_plan)
 {
-    struct planning p = { .kube = view->kube, .request = request };
-    int32_t rc = locate(&p);
-
-    *out_plan = NULL;
-    if (rc < 0)
-        return rc;
-    p.plan = plan_of(p.check.vmi);
-    kvmig__request_copy(&p.plan->request, request);
-    judge_common(&p);
-    judge_candidates(&p);
-    judge_unseen(&p);
-    conclude(&p);
-    kvmig__findings_clear(&p.common);
-    kvmig__kube_config_clear(&p.config);
-    kvmig__kube_index_clear(&p.index);
-    *out_plan = p.plan;
-    return 0;
+    return kvmig__plan_kube_whatif(view, request, NULL, out_plan);
 }
 
 /* ---- following what somebody else started ---- */

@@ -113,77 +113,6 @@ uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resour
     return hugepages_of_vm(&c->vmi->domain, resource);
 }
 
-/* ---- what is left ---- */
-
-static uint64_t used_on(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
-                        const char *resource)
-{
-    uint64_t told = kvmig__amounts_get(&node->told_usage, resource), sum = 0;
-    const struct kvmig__kube_pod *const *pods;
-    size_t n;
-
-    if (told != KVMIG__UNKNOWN)
-        return told;
-    pods = kvmig__kube_pods_on(index, node->meta.name, &n);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t asked = kvmig__kube_pod_request(pods[i], resource);
-
-        sum = add(sum, asked == KVMIG__UNKNOWN ? 0 : asked);
-    }
-    return sum;
-}
-
-uint64_t kvmig__kube_left(const struct kvmig__kube_index *index, const struct kvmig__kube_node *node,
-                          const char *resource)
-{
-    uint64_t offered = kvmig__amounts_get(&node->allocatable, resource), used;
-
-    if (offered == KVMIG__UNKNOWN)
-        return KVMIG__UNKNOWN;
-    used = used_on(index, node, resource);
-    return used < offered ? offered - used : 0;
-}
-
-static void check_amount(const struct kvmig__kube_check *c, const char *resource, const char *code, const char *what)
-{
-    uint64_t need = kvmig__kube_needs(c, resource), have = kvmig__kube_left(c->index, c->target, resource);
-    struct kvmig__detail d = { 0 };
-    char *need_text, *have_text;
-
-    if (need == KVMIG__UNKNOWN || have == KVMIG__UNKNOWN || need <= have)
-        return;
-    need_text = kvmig__amount_text(need);
-    have_text = kvmig__amount_text(have);
-    kvmig__detail_str(&d, "resource", resource);
-    kvmig__detail_amount(&d, "need", need);
-    kvmig__detail_amount(&d, "have", have);
-    kvmig__kube_note(
-        c, code, KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d, "Make room there, or choose another node.",
-        "A second launcher needs %s of %s; node %s has at most %s left.", need_text, what, c->target_name, have_text);
-    free(need_text);
-    free(have_text);
-}
-
-static void check_hugepages(const struct kvmig__kube_check *c)
-{
-    char *resource = c->vmi->domain.hugepages ? kvmig__asprintf("hugepages-%s", c->vmi->domain.hugepages) : NULL;
-
-    /* a node that offers none of that size does not list it */
-    if (resource && c->target->allocatable.n &&
-        kvmig__amounts_get(&c->target->allocatable, resource) == KVMIG__UNKNOWN) {
-        struct kvmig__detail d = { 0 };
-
-        kvmig__detail_str(&d, "resource", resource);
-        kvmig__kube_note(c, "DEVICE_NOT_AVAILABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
-                         "Reserve huge pages of that size there, or choose another node.",
-                         "The VM lives in huge pages of %s, of which node %s has none.", c->vmi->domain.hugepages,
-                         c->target_name);
-    } else if (resource) {
-        check_amount(c, resource, "INSUFFICIENT_MEMORY", "huge pages (bytes)");
-    }
-    free(resource);
-}
-
 /* ---- devices ---- */
 
 struct device {
@@ -260,47 +189,150 @@ static bool asks_for_devices(const struct kvmig__kube_pod *pod)
     return any;
 }
 
-static void check_device(const struct kvmig__kube_check *c, const struct device *device)
-{
-    uint64_t have = kvmig__kube_left(c->index, c->target, device->resource);
-    struct kvmig__detail d = { 0 };
-    char *text;
+/* ---- all that is wanted ---- */
 
-    if (have == KVMIG__UNKNOWN && kvmig__strlist_has(&c->index->resources, device->resource))
-        have = 0; /* a node lists what its device plugins offer */
-    if (have >= device->milli)
+static void want_amount(const struct kvmig__kube_check *c, struct kvmig__kube_wants *out, const char *resource,
+                        uint64_t need, const struct kvmig__kube_want *like)
+{
+    struct kvmig__kube_want want = *like;
+    const struct kvmig__kube_column *column;
+
+    if (need == KVMIG__UNKNOWN && !like->pages)
         return;
-    text = kvmig__amount_text(have);
-    kvmig__detail_str(&d, "resource", device->resource);
-    kvmig__detail_amount(&d, "need", device->milli);
-    kvmig__detail_amount(&d, "have", have);
-    kvmig__kube_note(c, "DEVICE_NOT_AVAILABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
-                     "Choose a node that has it free; see the device plugin on that node.",
-                     "The VM needs %s; node %s has %s of it left.", device->resource, c->target_name, text);
-    free(text);
+    column = kvmig__kube_base_column(c->index->base, c->index->nodes, resource);
+    want.resource = kvmig__strdup(resource);
+    want.need = need;
+    want.left = column ? column->left : NULL;
+    *KVMIG__PUSH(out) = want;
 }
 
-static void check_devices(const struct kvmig__kube_check *c)
+static void want_devices(const struct kvmig__kube_check *c, struct kvmig__kube_wants *out)
 {
+    const struct kvmig__kube_want like = { .code = "DEVICE_NOT_AVAILABLE", .device = true };
     struct devices devices = { 0 };
 
-    if (!c->target->allocatable.n)
-        return;
     if (c->pod && asks_for_devices(c->pod))
         devices_of_pod(c->pod, &devices);
     else
         devices_of_vm(c, &devices);
     for (size_t i = 0; i < devices.n; i++) {
-        check_device(c, &devices.v[i]);
+        want_amount(c, out, devices.v[i].resource, devices.v[i].milli, &like);
         free(devices.v[i].resource);
     }
     free(devices.v);
 }
 
-void kvmig__kube_check_room(const struct kvmig__kube_check *c)
+void kvmig__kube_wants(const struct kvmig__kube_check *c, struct kvmig__kube_wants *out)
 {
-    check_amount(c, "cpu", "INSUFFICIENT_CPU", "CPU");
-    check_amount(c, "memory", "INSUFFICIENT_MEMORY", "memory (bytes)");
-    check_hugepages(c);
-    check_devices(c);
+    static const struct kvmig__kube_want cpu = { .code = "INSUFFICIENT_CPU", .what = "CPU" };
+    static const struct kvmig__kube_want memory = { .code = "INSUFFICIENT_MEMORY", .what = "memory (bytes)" };
+    static const struct kvmig__kube_want pages = { .code = "INSUFFICIENT_MEMORY",
+                                                   .what = "huge pages (bytes)",
+                                                   .pages = true };
+    char *resource = c->vmi->domain.hugepages ? kvmig__asprintf("hugepages-%s", c->vmi->domain.hugepages) : NULL;
+
+    want_amount(c, out, "cpu", kvmig__kube_needs(c, "cpu"), &cpu);
+    want_amount(c, out, "memory", kvmig__kube_needs(c, "memory"), &memory);
+    if (resource)
+        want_amount(c, out, resource, kvmig__kube_needs(c, resource), &pages);
+    free(resource);
+    want_devices(c, out);
+}
+
+void kvmig__kube_wants_clear(struct kvmig__kube_wants *wants)
+{
+    for (size_t i = 0; i < wants->n; i++)
+        free(wants->v[i].resource);
+    free(wants->v);
+    *wants = (struct kvmig__kube_wants){ 0 };
+}
+
+/* ---- and what is left ---- */
+
+static uint64_t left_of(const struct kvmig__kube_want *want, size_t at)
+{
+    return want->left ? want->left[at] : KVMIG__UNKNOWN;
+}
+
+/* A node lists what its device plugins offer, and its huge pages by size. */
+static bool fits(const struct kvmig__kube_want *want, const struct kvmig__kube_nodes *nodes, size_t at)
+{
+    uint64_t have = left_of(want, at);
+
+    if (have != KVMIG__UNKNOWN)
+        return want->need == KVMIG__UNKNOWN || want->need <= have;
+    if (want->pages)
+        return !nodes->offers[at];
+    return !want->device || !want->left || !nodes->offers[at];
+}
+
+bool kvmig__kube_has_room(const struct kvmig__kube_wants *wants, const struct kvmig__kube_nodes *nodes, size_t at)
+{
+    for (size_t i = 0; i < wants->n; i++) {
+        if (!fits(&wants->v[i], nodes, at))
+            return false;
+    }
+    return true;
+}
+
+static void note_amount(const struct kvmig__kube_check *c, const struct kvmig__kube_want *want, uint64_t have)
+{
+    char *need_text = kvmig__amount_text(want->need), *have_text = kvmig__amount_text(have);
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "resource", want->resource);
+    kvmig__detail_amount(&d, "need", want->need);
+    kvmig__detail_amount(&d, "have", have);
+    kvmig__kube_note(c, want->code, KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Make room there, or choose another node.",
+                     "A second launcher needs %s of %s; node %s has at most %s left.", need_text, want->what,
+                     c->target_name, have_text);
+    free(need_text);
+    free(have_text);
+}
+
+static void note_no_pages(const struct kvmig__kube_check *c, const struct kvmig__kube_want *want)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "resource", want->resource);
+    kvmig__kube_note(c, "DEVICE_NOT_AVAILABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Reserve huge pages of that size there, or choose another node.",
+                     "The VM lives in huge pages of %s, of which node %s has none.",
+                     kvmig__after_prefix(want->resource, "hugepages-"), c->target_name);
+}
+
+static void note_device(const struct kvmig__kube_check *c, const struct kvmig__kube_want *want, uint64_t have)
+{
+    struct kvmig__detail d = { 0 };
+    char *text;
+
+    have = have == KVMIG__UNKNOWN ? 0 : have;
+    text = kvmig__amount_text(have);
+    kvmig__detail_str(&d, "resource", want->resource);
+    kvmig__detail_amount(&d, "need", want->need);
+    kvmig__detail_amount(&d, "have", have);
+    kvmig__kube_note(c, want->code, KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Choose a node that has it free; see the device plugin on that node.",
+                     "The VM needs %s; node %s has %s of it left.", want->resource, c->target_name, text);
+    free(text);
+}
+
+void kvmig__kube_note_room(const struct kvmig__kube_wants *wants, const struct kvmig__kube_nodes *nodes, size_t at,
+                           struct kvmig_findings *out)
+{
+    const struct kvmig__kube_check c = { .target_name = nodes->names[at], .out = out };
+
+    for (size_t i = 0; i < wants->n; i++) {
+        const struct kvmig__kube_want *want = &wants->v[i];
+
+        if (fits(want, nodes, at))
+            continue;
+        if (want->device)
+            note_device(&c, want, left_of(want, at));
+        else if (left_of(want, at) == KVMIG__UNKNOWN)
+            note_no_pages(&c, want);
+        else
+            note_amount(&c, want, left_of(want, at));
+    }
 }

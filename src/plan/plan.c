@@ -114,17 +114,21 @@ static void judge_common(struct planning *p)
 
 /* ---- verdicts ---- */
 
+int32_t kvmig__verdict_from(int32_t worst, bool limited)
+{
+    if (worst == KVMIG_SEVERITY_BLOCKER)
+        return KVMIG_VERDICT_BLOCKED;
+    if (limited)
+        return KVMIG_VERDICT_QUEUED;
+    return worst >= KVMIG_SEVERITY_WARN ? KVMIG_VERDICT_MIGRATABLE_WITH_RISK : KVMIG_VERDICT_MIGRATABLE;
+}
+
 int32_t kvmig__verdict_of(const struct kvmig_findings *common, const struct kvmig_findings *own)
 {
     int32_t worst = kvmig__findings_worst(common), other = kvmig__findings_worst(own);
 
-    if (other > worst)
-        worst = other;
-    if (worst == KVMIG_SEVERITY_BLOCKER)
-        return KVMIG_VERDICT_BLOCKED;
-    if (kvmig__findings_has(common, "LIMIT_REACHED") || kvmig__findings_has(own, "LIMIT_REACHED"))
-        return KVMIG_VERDICT_QUEUED;
-    return worst >= KVMIG_SEVERITY_WARN ? KVMIG_VERDICT_MIGRATABLE_WITH_RISK : KVMIG_VERDICT_MIGRATABLE;
+    return kvmig__verdict_from(other > worst ? other : worst, kvmig__findings_has(common, "LIMIT_REACHED") ||
+                                                                  kvmig__findings_has(own, "LIMIT_REACHED"));
 }
 
 /* ---- one target ---- */
@@ -154,7 +158,7 @@ static void judge_candidates(struct planning *p)
         if (p->view->hosts.v[i] != p->vm.source)
             judge(p, p->view->hosts.v[i], KVMIG__PUSH(&p->plan->candidates));
     }
-    kvmig__candidates_sort(p->plan);
+    kvmig__candidates_sort(&p->plan->candidates);
 }
 
 /* ---- the choice ---- */
@@ -170,10 +174,13 @@ static const struct kvmig__candidate *chosen(const struct planning *p)
     return NULL;
 }
 
+/* In a large cluster the codes are the same over and over: some hosts by name, of the others the number. */
 void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_plan *plan)
 {
-    for (size_t i = 0; i < plan->candidates.n; i++) {
-        const struct kvmig__candidate *candidate = &plan->candidates.v[i];
+    const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
+
+    for (size_t i = 0; i < candidates->n && i < KVMIG__NAMED_HOSTS; i++) {
+        const struct kvmig__candidate *candidate = &candidates->v[i];
         struct kvmig__strlist codes = { 0 };
 
         for (size_t f = 0; f < candidate->findings.n; f++) {
@@ -183,6 +190,8 @@ void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_pla
         kvmig__detail_list(d, candidate->host, &codes);
         kvmig__strlist_clear(&codes);
     }
+    if (candidates->n > KVMIG__NAMED_HOSTS)
+        kvmig__detail_uint(d, "other_hosts", candidates->n - KVMIG__NAMED_HOSTS);
 }
 
 /* Why there is no target, unless it is the VM itself that cannot move. */
@@ -202,8 +211,10 @@ static void note_no_target(struct planning *p)
 
 void kvmig__plan_append_blockers(struct kvmig_plan *plan)
 {
-    for (size_t i = 0; i < plan->candidates.n; i++) {
-        const struct kvmig_findings *findings = &plan->candidates.v[i].findings;
+    const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
+
+    for (size_t i = 0; i < candidates->n && i < KVMIG__NAMED_HOSTS; i++) {
+        const struct kvmig_findings *findings = &candidates->v[i].findings;
 
         for (size_t f = 0; f < findings->n; f++) {
             struct kvmig_finding copy;

@@ -44,18 +44,32 @@ static void disks_clear(struct kvmig__disk_plan *disks, size_t n)
     free(disks);
 }
 
-/* ---- life ---- */
+/* ---- candidates ---- */
 
-static void plan_free(struct kvmig_plan *plan)
+void kvmig__candidates_clear(struct kvmig__candidates *candidates)
 {
-    for (size_t i = 0; i < plan->candidates.n; i++) {
-        struct kvmig__candidate *candidate = &plan->candidates.v[i];
+    for (size_t i = 0; i < candidates->n; i++) {
+        struct kvmig__candidate *candidate = &candidates->v[i];
 
         free(candidate->host);
         kvmig__findings_clear(&candidate->findings);
         disks_clear(candidate->disks.v, candidate->disks.n);
     }
-    free(plan->candidates.v);
+    free(candidates->v);
+    *candidates = (struct kvmig__candidates){ 0 };
+}
+
+const struct kvmig__candidates *kvmig__plan_candidates(const struct kvmig_plan *plan)
+{
+    return plan->lazy ? kvmig__kube_lazy_candidates(plan->lazy) : &plan->candidates;
+}
+
+/* ---- life ---- */
+
+static void plan_free(struct kvmig_plan *plan)
+{
+    kvmig__candidates_clear(&plan->candidates);
+    kvmig__kube_lazy_free(plan->lazy);
     disks_clear(plan->disks.v, plan->disks.n);
     kvmig__findings_clear(&plan->findings);
     kvmig__request_clear(&plan->request);
@@ -91,6 +105,7 @@ static void candidate_copy(struct kvmig__candidate *dst, const struct kvmig__can
 
 struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target)
 {
+    const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
     struct kvmig_plan *copy = kvmig__calloc(1, sizeof(*copy));
 
     *copy = (struct kvmig_plan){
@@ -109,8 +124,8 @@ struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const cha
     kvmig__findings_append(&copy->findings, &plan->findings);
     for (size_t i = 0; i < plan->disks.n; i++)
         kvmig__disk_plan_copy(KVMIG__PUSH(&copy->disks), &plan->disks.v[i]);
-    for (size_t i = 0; i < plan->candidates.n; i++)
-        candidate_copy(KVMIG__PUSH(&copy->candidates), &plan->candidates.v[i]);
+    for (size_t i = 0; i < candidates->n; i++)
+        candidate_copy(KVMIG__PUSH(&copy->candidates), &candidates->v[i]);
     return copy;
 }
 
@@ -162,20 +177,20 @@ int32_t kvmig_plan_disk_method(const struct kvmig_plan *plan, size_t index)
 
 size_t kvmig_plan_candidate_count(const struct kvmig_plan *plan)
 {
-    return plan ? plan->candidates.n : 0;
+    return plan ? kvmig__plan_candidates(plan)->n : 0;
 }
 
 const char *kvmig_plan_candidate_host(const struct kvmig_plan *plan, size_t index)
 {
-    return index < kvmig_plan_candidate_count(plan) ? plan->candidates.v[index].host : NULL;
+    return index < kvmig_plan_candidate_count(plan) ? kvmig__plan_candidates(plan)->v[index].host : NULL;
 }
 
 int32_t kvmig_plan_candidate_verdict(const struct kvmig_plan *plan, size_t index)
 {
-    return index < kvmig_plan_candidate_count(plan) ? plan->candidates.v[index].verdict : 0;
+    return index < kvmig_plan_candidate_count(plan) ? kvmig__plan_candidates(plan)->v[index].verdict : 0;
 }
 
 const struct kvmig_findings *kvmig_plan_candidate_findings(const struct kvmig_plan *plan, size_t index)
 {
-    return index < kvmig_plan_candidate_count(plan) ? &plan->candidates.v[index].findings : NULL;
+    return index < kvmig_plan_candidate_count(plan) ? &kvmig__plan_candidates(plan)->v[index].findings : NULL;
 }

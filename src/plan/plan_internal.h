@@ -67,6 +67,11 @@ struct kvmig__candidate {
     } disks;
 };
 
+struct kvmig__candidates {
+    struct kvmig__candidate *v;
+    size_t n;
+};
+
 /* Limits as they stand when the plan is made (cluster/limits.h counts them). */
 struct kvmig__slots {
     uint32_t max_migrations, max_outbound, max_inbound;
@@ -90,10 +95,8 @@ struct kvmig_plan {
         struct kvmig__disk_plan *v;
         size_t n;
     } disks; /* those of the target, or of no target in particular */
-    struct {
-        struct kvmig__candidate *v;
-        size_t n;
-    } candidates; /* best first, the source excluded */
+    struct kvmig__candidates candidates; /* best first, the source excluded; ask kvmig__plan_candidates() */
+    struct kvmig__kube_lazy *lazy; /* KubeVirt: what they are written out from when somebody asks (plan/kube_lazy.c) */
     bool kube; /* of a Kubernetes cluster: vm is "NAMESPACE/NAME", uuid the VMI's UID, disks are its volumes */
     bool attached; /* not judged: follows the migration that somebody else started */
 };
@@ -105,10 +108,21 @@ int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__req
 /* ---- the planner for KubeVirt (kube_*.c) ---- view->kube is set. As kvmig__plan_make(). */
 int32_t kvmig__plan_kube_make(const struct kvmig__view *view, const struct kvmig__request *request,
                               struct kvmig_plan **out_plan);
+/* The same in the cluster as it will be after other migrations (kube_checks.h); NULL = as it is. */
+struct kvmig__kube_whatif;
+int32_t kvmig__plan_kube_whatif(const struct kvmig__view *view, const struct kvmig__request *request,
+                                const struct kvmig__kube_whatif *whatif, struct kvmig_plan **out_plan);
 /* A plan for following the migration vmim ("NAME", "NAMESPACE/NAME", "" = the one of the VM that is not final): source and, if known,
  * target; verdict MIGRATABLE without findings. Errors: -KVMIG_ENOVM, -KVMIG_EAMBIGUOUS, -ENOENT (no such migration). */
 int32_t kvmig__plan_kube_attach(const struct kvmig__view *view, const char *vm, const char *vmim,
                                 struct kvmig_plan **out_plan);
+
+/* The judged hosts, best first. Any thread. */
+const struct kvmig__candidates *kvmig__plan_candidates(const struct kvmig_plan *plan);
+void kvmig__candidates_clear(struct kvmig__candidates *candidates);
+struct kvmig__kube_lazy;
+const struct kvmig__candidates *kvmig__kube_lazy_candidates(struct kvmig__kube_lazy *lazy);
+void kvmig__kube_lazy_free(struct kvmig__kube_lazy *lazy); /* NULL is ignored */
 
 /* The same plan with another target; a new plan, owned. */
 struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target);

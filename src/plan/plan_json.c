@@ -119,10 +119,11 @@ static struct json_object *disks_to_json(const struct kvmig__disk_plan *disks, s
 
 static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
 {
+    const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
     struct json_object *array = json_object_new_array();
 
-    for (size_t i = 0; i < plan->candidates.n; i++) {
-        const struct kvmig__candidate *candidate = &plan->candidates.v[i];
+    for (size_t i = 0; i < candidates->n; i++) {
+        const struct kvmig__candidate *candidate = &candidates->v[i];
         struct json_object *object = json_object_new_object();
 
         kvmig__json_add_str(object, "node", candidate->host);

@@ -81,8 +81,8 @@ static int compare(const void *a, const void *b)
     return strcmp(x->host, y->host);
 }
 
-void kvmig__candidates_sort(struct kvmig_plan *plan)
+void kvmig__candidates_sort(struct kvmig__candidates *candidates)
 {
-    if (plan->candidates.n > 1)
-        qsort(plan->candidates.v, plan->candidates.n, sizeof(*plan->candidates.v), compare);
+    if (candidates->n > 1)
+        qsort(candidates->v, candidates->n, sizeof(*candidates->v), compare);
 }

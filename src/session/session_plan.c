@@ -27,10 +27,12 @@ static const struct kvmig_finding *first_blocker(const struct kvmig_plan *plan)
 /* The reasons may be with the candidates: each of them is blocked. */
 static const struct kvmig_finding *first_blocker_of_candidates(const struct kvmig_plan *plan)
 {
-    for (size_t i = 0; i < plan->candidates.n; i++)
-        for (size_t k = 0; k < plan->candidates.v[i].findings.n; k++)
-            if (plan->candidates.v[i].findings.v[k].severity == KVMIG_SEVERITY_BLOCKER)
-                return &plan->candidates.v[i].findings.v[k];
+    const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
+
+    for (size_t i = 0; i < candidates->n; i++)
+        for (size_t k = 0; k < candidates->v[i].findings.n; k++)
+            if (candidates->v[i].findings.v[k].severity == KVMIG_SEVERITY_BLOCKER)
+                return &candidates->v[i].findings.v[k];
     return NULL;
 }
 

@@ -265,9 +265,9 @@ const struct kvmig_plan *cluster_plan(struct cluster *cluster)
 
 const struct kvmig__candidate *candidate(const struct cluster *cluster, const char *node)
 {
-    for (size_t i = 0; i < cluster->plan->candidates.n; i++) {
-        if (kvmig__str_eq(cluster->plan->candidates.v[i].host, node))
-            return &cluster->plan->candidates.v[i];
+    for (size_t i = 0; i < kvmig__plan_candidates(cluster->plan)->n; i++) {
+        if (kvmig__str_eq(kvmig__plan_candidates(cluster->plan)->v[i].host, node))
+            return &kvmig__plan_candidates(cluster->plan)->v[i];
     }
     return NULL;
 }
@@ -311,8 +311,8 @@ const struct kvmig_finding *assert_node_has(struct cluster *cluster, const char 
 void assert_nothing(struct cluster *cluster, const char *code)
 {
     assert_null(finding(&cluster_plan(cluster)->findings, code));
-    for (size_t i = 0; i < cluster->plan->candidates.n; i++)
-        assert_null(finding(&cluster->plan->candidates.v[i].findings, code));
+    for (size_t i = 0; i < kvmig__plan_candidates(cluster->plan)->n; i++)
+        assert_null(finding(&kvmig__plan_candidates(cluster->plan)->v[i].findings, code));
 }
 
 void assert_is(struct cluster *cluster, int32_t verdict)

@@ -38,7 +38,7 @@ static void a_plain_vm_migrates_and_the_plan_says_what_it_is_of(void **state)
     assert_string_equal(plan->uuid, VM_UID);
     assert_string_equal(plan->source, "alpha");
     assert_string_equal(plan->target, "beta");
-    assert_int_equal(plan->candidates.n, 2);
+    assert_int_equal(kvmig__plan_candidates(plan)->n, 2);
     assert_int_equal(disk(&c, "root")->method, KVMIG_DISK_SHARED);
     cluster_clear(&c);
 }
@@ -121,7 +121,7 @@ static void without_nodes_the_vm_alone_is_judged(void **state)
         kvmig__kube_remove(&c.kube, KVMIG__KUBE_NODE, NULL, *name, NULL);
     assert_is(&c, KVMIG_VERDICT_MIGRATABLE);
     assert_null(c.plan->target);
-    assert_int_equal(c.plan->candidates.n, 0);
+    assert_int_equal(kvmig__plan_candidates(c.plan)->n, 0);
     assert_int_equal(plan_of(&c, "vm1", NULL, "anything"), 0);
     assert_string_equal(c.plan->target, "anything");
     assert_int_equal(c.plan->verdict, KVMIG_VERDICT_MIGRATABLE);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a plan keeps of the nodes that were judged: findings per class of nodes, and numbers. They are written out per node when
+ * somebody asks for candidates. Pure; made by one thread, then read by any.
+ */
+#ifndef KVMIG_SRC_KUBE_LAZY_H
+#define KVMIG_SRC_KUBE_LAZY_H
+
+#include "plan/kube_checks.h"
+
+#define KVMIG__NO_CLASS UINT32_MAX
+/* Stands for the node's name in the findings of a class; no name of a node looks so. */
+#define KVMIG__ANY_NODE "<kvmig-node>"
+
+struct kvmig__kube_class {
+    struct kvmig_findings findings;
+    int32_t worst;
+    uint32_t risks;
+    bool limited; /* LIMIT_REACHED is among them */
+    bool shared; /* names KVMIG__ANY_NODE */
+};
+struct kvmig__kube_extra { /* findings of one node, beyond those of its class */
+    size_t node;
+    struct kvmig_findings findings;
+};
+struct kvmig__kube_lazy {
+    struct kvmig__kube_nodes *nodes; /* counted */
+    struct kvmig__kube_wants wants;
+    const uint64_t *memory; /* left per node; NULL = not known; of nodes */
+    uint32_t *class_of; /* per node; KVMIG__NO_CLASS = no candidate */
+    size_t n; /* candidates */
+    struct {
+        struct kvmig__kube_class *v;
+        size_t n;
+    } classes;
+    struct {
+        struct kvmig__kube_extra *v;
+        size_t n;
+    } extras; /* by node */
+    struct {
+        struct kvmig__disk_plan *v;
+        size_t n;
+    } disks; /* the same for every node */
+    int32_t common_worst; /* of the findings about the VM */
+    bool common_limited;
+    struct kvmig__candidates *made; /* atomic; NULL = nobody has asked yet */
+};
+
+/* The node that comes first among those that can take the VM; KVMIG__NO_NODE. */
+size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy);
+/* One candidate, written out into the empty *out. */
+void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, struct kvmig__candidate *out);
+/* Judges every node but the source (kube_judge.c). common: findings about the VM. */
+struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, const struct kvmig_findings *common);
+
+#endif
