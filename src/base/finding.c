@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+void (*kvmig__findings_hook)(const char *code, int32_t severity);
+
 struct kvmig_finding *kvmig__findings_add(struct kvmig_findings *list, const char *code, int32_t severity,
                                           const char *object, const char *host, const char *detail, const char *hint,
                                           const char *message_fmt, ...)
@@ -23,6 +25,8 @@ struct kvmig_finding *kvmig__findings_add(struct kvmig_findings *list, const cha
     va_start(args, message_fmt);
     finding->message = kvmig__vasprintf(message_fmt, args);
     va_end(args);
+    if (kvmig__findings_hook)
+        kvmig__findings_hook(code, severity);
     return finding;
 }
 

@@ -28,6 +28,8 @@ struct kvmig_findings {
 struct kvmig_finding *kvmig__findings_add(struct kvmig_findings *list, const char *code, int32_t severity,
                                           const char *object, const char *host, const char *detail, const char *hint,
                                           const char *message_fmt, ...) KVMIG__PRINTF(8, 9);
+/* Unit tests look at each finding that is added, and each link of an explanation (tests/unit/check_codes.c), set before any thread starts; NULL in the library. */
+extern void (*kvmig__findings_hook)(const char *code, int32_t severity);
 void kvmig__findings_append(struct kvmig_findings *dst, const struct kvmig_findings *src); /* copies */
 void kvmig__findings_sort(struct kvmig_findings *list); /* worst first, stable */
 int32_t kvmig__findings_worst(const struct kvmig_findings *list); /* severity, 0 if empty */

@@ -4,6 +4,7 @@
  * (explain_kube*.c, the drivers). Building is for one thread; once finished it is immutable, and only the count of its owners
  * changes, atomically. It owns all that its accessors return.
  */
+#include "base/finding_internal.h"
 #include "session/explain.h"
 
 #include <stdlib.h>
@@ -25,6 +26,8 @@ struct kvmig__wait *kvmig__explanation_add(struct kvmig_explanation *explanation
     wait->code = kvmig__strdup(code);
     wait->severity = severity;
     wait->depth = depth;
+    if (kvmig__findings_hook)
+        kvmig__findings_hook(code, severity);
     return wait;
 }
 

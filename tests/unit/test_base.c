@@ -486,5 +486,6 @@ int main(void)
         cmocka_unit_test(the_version_is_that_of_the_headers),
     };
 
+    kvmig__findings_hook = NULL; /* made-up codes */
     return !!cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -385,6 +385,7 @@ int main(void)
 #undef TEST
     };
 
+    kvmig__findings_hook = NULL; /* made-up codes */
     test_set_alarm();
     return !!cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,5 +116,6 @@ int main(void)
         cmocka_unit_test(severities_have_names),
     };
 
+    kvmig__findings_hook = NULL; /* made-up codes */
     return !!cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,58 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# docs/findings.md and the code name the same codes: none is missing there, and none is there that nothing says.
+# src/base/codes.def holds the codes that the sources name: none is missing there, and none is there that nothing says.
+# docs/findings.md is what it prints; to accept a change: make findings-doc.
 set -u
-cd "${top_srcdir:-.}" || exit 99
+cd "${top_builddir:-.}" || exit 99
+print=$PWD/tests/unit/print_codes
+cd - >/dev/null && cd "${top_srcdir:-.}" || exit 99
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-# Files that speak in findings and verdicts; others have literals of that form with another meaning (libvirt's flags).
-grep -hoE '"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+"' src/plan/checks_*.c src/plan/disk_*.c src/plan/known_problems.c src/plan/names.c \
-    src/plan/note.c src/plan/plan.c src/session/location*.c src/session/session*.c src/libvirt/driver*.c \
-    src/libvirt/features.c src/session/resolver.c src/port/ovn_findings.c src/plan/kube_*.c src/kubernetes/follow_*.c src/kubernetes/driver*.c \
-    src/kubernetes/backend*.c src/kubernetes/snapshot*.c src/session/explain.c src/session/explain_kube*.c examples/kvmig/request.c >"$tmp/literals"
-# Reasons of the interface classifier have the same form; its codes stand where they are added.
-grep -hoE 'findings_add\([^,]*, "[A-Z_]+"' src/port/interface_report.c | grep -oE '"[A-Z_]+"' >>"$tmp/literals"
-tr -d '"' <"$tmp/literals" | grep -vE '^(KVMIG|VIR)_' | sort -u >"$tmp/code"
-grep -oE '`[A-Z][A-Z0-9]*(_[A-Z0-9]+)+`' docs/findings.md | tr -d '`' | grep -v '^KVMIG_' | sort -u >"$tmp/docs"
-undocumented=$(comm -23 "$tmp/code" "$tmp/docs")
-unknown=$(comm -13 "$tmp/code" "$tmp/docs")
-[ -z "$undocumented" ] || echo "not in docs/findings.md:" $undocumented
-[ -z "$unknown" ] || echo "only in docs/findings.md:" $unknown
-[ -z "$undocumented$unknown" ]
+"$print" page docs/findings.md.in | diff -u docs/findings.md - || exit 1
+
+# Literals of that form with another meaning: environment, libvirt's flags, options, columns of databases, reasons and rows of
+# state machines.
+cat >"$tmp/others" <<'END'
+ABORT_ON_ERROR
+ABORT_ON_IO_ERROR
+ALLOW_POSTCOPY
+ANY_TARGET
+ASK_SLOT
+AUTO_CONVERGE
+BACK_OFF
+DISPLAY_NAME
+KEEP_SOURCE_DEFINITION
+KUBERNETES_EXEC_INFO
+KUBERNETES_SERVICE_HOST
+KUBERNETES_SERVICE_PORT
+NON_SHARED_DISK
+NON_SHARED_INC
+NOT_INSTALLED
+NO_ID
+NO_INVENTORY
+NO_OFPORT
+NO_WORKLOAD
+OVN_NB_DB
+OVN_SB_DB
+PERSIST_DEST
+PHASE_UNKNOWN
+POD_NAME
+POSTCOPY_AFTER_PRECOPY
+SAY_ACCEPTED
+SAY_REFUSED
+SAY_TOO_LATE
+SAY_UNKNOWN
+TRANSIENT_TARGET
+END
+sort -u -o "$tmp/others" "$tmp/others"
+find src examples -name '*.[ch]' | grep -v '^src/base/codes\.c$' | xargs grep -hoE '"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*"' | tr -d '"' |
+    grep -vE '^(KVMIG|VIR)_' | sort -u >"$tmp/literals"
+"$print" list | sort -u >"$tmp/table"
+# A word without an underscore may be anything: the table decides what is a code.
+missing=$(grep _ "$tmp/literals" | comm -23 - "$tmp/table" | comm -23 - "$tmp/others")
+unused=$(comm -13 "$tmp/literals" "$tmp/table")
+double=$(comm -12 "$tmp/table" "$tmp/others")
+[ -z "$missing" ] || echo "not in src/base/codes.def:" $missing
+[ -z "$unused" ] || echo "in src/base/codes.def, but nothing says it:" $unused
+[ -z "$double" ] || echo "both a code and not:" $double
+[ -z "$missing$unused$double" ]

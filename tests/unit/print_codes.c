@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Prints docs/findings.md: the template (docs/findings.md.in) with each line @SECTION@ replaced by the table of that section's
+ * codes. `make findings-doc` writes the page; a test fails while it differs. "list" prints the codes, one per line.
+ */
+#include "base/codes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the rows of a section tell beside code and meaning. */
+struct columns {
+    bool severity, about, evidence;
+};
+
+static bool is_of(const struct kvmig__code *row, const char *section)
+{
+    return !strcmp(kvmig__code_section_name(row->section), section);
+}
+
+static struct columns columns_of(const char *section)
+{
+    struct columns has = { 0 };
+
+    for (size_t i = 0; kvmig__code_at(i); i++) {
+        const struct kvmig__code *row = kvmig__code_at(i);
+
+        if (!is_of(row, section))
+            continue;
+        has.severity = has.severity || row->severities || *row->how_severe;
+        has.about = has.about || *row->about;
+        has.evidence = has.evidence || *row->evidence;
+    }
+    return has;
+}
+
+static void print_header(const char *section, const struct columns *has)
+{
+    if (!strcmp(section, "RESOLVER")) {
+        printf("| verdict | where the guest is | actions that may be allowed |\n|---|---|---|\n");
+        return;
+    }
+    printf("| code | %s%s%smeaning |\n", has->severity ? "severity | " : "", has->about ? "about | " : "",
+           has->evidence ? "evidence | " : "");
+    printf("|---|%s%s%s---|\n", has->severity ? "---|" : "", has->about ? "---|" : "", has->evidence ? "---|" : "");
+}
+
+/* "a b" as "a, b". */
+static void print_words(const char *words)
+{
+    for (; *words; words++)
+        printf("%s%c", *words == ' ' ? "," : "", *words);
+    printf(" | ");
+}
+
+/* "warn or info", worst first. */
+static void print_severities(const struct kvmig__code *row)
+{
+    size_t n_left = 0;
+
+    if (*row->how_severe) {
+        printf("%s", row->how_severe);
+        return;
+    }
+    for (int32_t severity = KVMIG_SEVERITY_INFO; severity <= KVMIG_SEVERITY_BLOCKER; severity++)
+        n_left += row->severities >> severity & 1;
+    for (int32_t severity = KVMIG_SEVERITY_BLOCKER; severity >= KVMIG_SEVERITY_INFO; severity--) {
+        if (!(row->severities >> severity & 1))
+            continue;
+        n_left--;
+        printf("%s%s", kvmig_severity_name(severity), n_left > 1 ? ", " : n_left == 1 ? " or " : "");
+    }
+}
+
+static void print_row(const struct kvmig__code *row, const struct columns *has)
+{
+    printf("| `%s` | ", row->code);
+    if (has->severity) {
+        print_severities(row);
+        printf(" | ");
+    }
+    if (has->about)
+        print_words(row->about);
+    if (has->evidence)
+        print_words(row->evidence);
+    printf("%s |\n", row->meaning);
+}
+
+static int print_table(const char *section)
+{
+    const struct columns has = columns_of(section);
+    size_t n_rows = 0;
+
+    print_header(section, &has);
+    for (size_t i = 0; kvmig__code_at(i); i++) {
+        if (!is_of(kvmig__code_at(i), section))
+            continue;
+        print_row(kvmig__code_at(i), &has);
+        n_rows++;
+    }
+    if (!n_rows)
+        fprintf(stderr, "no code is in section %s\n", section);
+    return n_rows ? 0 : 1;
+}
+
+/* "@NAME@" becomes NAME; other lines NULL. */
+static const char *section_of(char *line)
+{
+    const size_t length = strcspn(line, "\n");
+
+    if (length < 3 || line[0] != '@' || line[length - 1] != '@')
+        return NULL;
+    line[length - 1] = '\0';
+    return line + 1;
+}
+
+static int print_page(const char *path)
+{
+    FILE *template = fopen(path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    int bad = 0;
+
+    if (!template) {
+        perror(path);
+        return 1;
+    }
+    printf("<!-- Printed by tests/unit/print_codes from src/base/codes.def and docs/findings.md.in (make "
+           "findings-doc); do not edit. -->\n");
+    while (getline(&line, &size, template) >= 0) {
+        const char *section = section_of(line);
+
+        if (section)
+            bad |= print_table(section);
+        else
+            printf("%s", line);
+    }
+    free(line);
+    fclose(template);
+    return bad;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && !strcmp(argv[1], "list")) {
+        for (size_t i = 0; kvmig__code_at(i); i++)
+            printf("%s\n", kvmig__code_at(i)->code);
+        return 0;
+    }
+    if (argc == 3 && !strcmp(argv[1], "page"))
+        return print_page(argv[2]);
+    fprintf(stderr, "usage: %s list | page TEMPLATE\n", argv[0]);
+    return 2;
+}
