@@ -197,14 +197,20 @@ static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
 
 static int plan_and_show(const struct settings *settings)
 {
+    struct settings asked = *settings;
     struct kvmig_plan *plan = NULL;
     struct view view;
+    char *only = NULL;
     int code = view_open(&view, settings);
 
+    if (code == 0 && !asked.vm) {
+        only = view_only_vm(&view);
+        asked.vm = only;
+        code = only ? 0 : EXIT_NOT_FOUND;
+    }
     if (code == 0)
-        code = plan_make(&view, settings, &plan);
+        code = plan_make(&view, &asked, &plan);
     if (code == 0) {
-        code = verdict_of(plan, settings->notes) == KVMIG_VERDICT_BLOCKED ? EXIT_BLOCKED : EXIT_OK;
         if (settings->json)
             print_json(plan, settings->notes);
         else
@@ -212,22 +218,37 @@ static int plan_and_show(const struct settings *settings)
     }
     kvmig_plan_unref(plan);
     view_close(&view);
-    return code;
+    free(only);
+    /* What is not in the caller's own files cannot come later, as a host may. */
+    return code == EXIT_NOT_FOUND && settings->files.n > 0 ? EXIT_USAGE : code;
+}
+
+static struct text_list list_copy(const struct text_list *list)
+{
+    struct text_list copy = { NULL, 0 };
+
+    for (size_t i = 0; i < list->n; i++)
+        text_list_add(&copy, list->v[i]);
+    return copy;
 }
 
 static int run(const struct settings *settings)
 {
-    struct settings asked = *settings; /* borrows, but for the list that the request may add to */
+    struct settings asked = *settings; /* borrows, but for the lists that the request may add to */
     struct json_object *request;
     int code;
 
-    asked.volumes = (struct text_list){ NULL, 0 };
-    for (size_t i = 0; i < settings->volumes.n; i++)
-        text_list_add(&asked.volumes, settings->volumes.v[i]);
+    asked.volumes = list_copy(&settings->volumes);
+    asked.copy_disks = list_copy(&settings->copy_disks);
+    asked.libvirt_flags = list_copy(&settings->libvirt_flags);
+    asked.file_hosts = list_copy(&settings->file_hosts);
     code = request_read(&plan_command, &asked, &request);
     if (code == 0)
         code = plan_and_show(&asked);
     free(asked.volumes.v);
+    free(asked.copy_disks.v);
+    free(asked.libvirt_flags.v);
+    free(asked.file_hosts.v);
     json_object_put(request);
     return code;
 }
@@ -237,13 +258,21 @@ static const struct option_def options[] = {
       .kind = OPTION_TEXT,
       .offset = offsetof(struct settings, vm),
       .metavar = "VM",
-      .help = "the VM, if the words after the options are files or folders with Kubernetes objects, as kubectl prints "
-              "them" },
+      .help = "the VM; default with files: the only one that they tell of" },
+    { .name = "snapshot",
+      .kind = OPTION_SWITCH,
+      .offset = offsetof(struct settings, snapshot),
+      .help = "the words after the options are files or folders: needed only if the one word is no file that exists. "
+              "What a file is "
+              "is seen from what it holds: Kubernetes objects, libvirt domain and capabilities XML, OVSDB rows, "
+              "observations" },
     { .name = "request",
       .kind = OPTION_TEXT,
       .offset = offsetof(struct settings, request_path),
       .metavar = "FILE",
-      .help = "take what is asked for from this JSON file: source, target, volume_changes, options, policy" },
+      .help = "take what is asked for from this JSON file: backend, source, target, hosts, volume_changes, options, "
+              "policy, "
+              "observed" },
     { .name = NULL },
 };
 static const struct option_group file_options = { "Planning on files", options };
@@ -252,10 +281,11 @@ static const struct option_group *const groups[] = { &plan_options,    &connect_
 
 const struct command plan_command = {
     .name = "plan",
-    .arguments = "VM [options] | --vm NS/NAME [options] FILE...",
+    .arguments = "VM [options] | [--snapshot] PATH... [--vm VM] [options]",
     .summary = "Say whether, where and how a VM can migrate, with every reason why not. Changes nothing.",
-    .details = "Exit code 0: it can migrate (maybe with a risk, or after waiting for a slot). 3: it is blocked.",
-    .operands = OPERANDS_VM_OR_FILES,
+    .details =
+        "Exit code 0: there is an answer, whatever it is (see the verdict). 2: the files or options cannot be used.",
+    .operands = OPERANDS_VM_OR_PATHS,
     .needs_hosts = true,
     .groups = groups,
     .run = run,

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tool.h"
 
@@ -324,6 +325,16 @@ static int explain_getopt(const struct command *command, int c, char **argv)
     return usage_hint(command);
 }
 
+/* A VM may be called as some file is: whoever names hosts means the VM. */
+static bool are_paths(const struct command *command, int n, char **words, const struct settings *settings)
+{
+    const bool hosts = settings->uris.n > 0 || settings->kubeconfig || settings->in_cluster || settings->kube_context;
+
+    if (command->operands != OPERANDS_VM_OR_PATHS || n == 0)
+        return false;
+    return settings->snapshot || (!hosts && (n > 1 || access(words[0], F_OK) == 0));
+}
+
 static int take_operands(const struct command *command, int n, char **words, struct settings *settings)
 {
     static const char *const which[] = { [OPERANDS_VM] = "which VM? Give its name or UUID",
@@ -331,18 +342,21 @@ static int take_operands(const struct command *command, int n, char **words, str
                                          [OPERANDS_PROBES] = "which targets? Give at least one",
                                          [OPERANDS_VM_OR_FILES] = "which VM? Give its name (NAMESPACE/NAME on "
                                                                   "Kubernetes), or --vm and files",
+                                         [OPERANDS_VM_OR_PATHS] = "which VM? Give its name (NAMESPACE/NAME on "
+                                                                  "Kubernetes), or files",
                                          [OPERANDS_SAVE] = "what? 'snapshot save' is what there is" };
-    const bool optional = command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES ||
-                          (command->operands == OPERANDS_VM_OR_FILES && settings->vm);
-    const bool files = command->operands == OPERANDS_FILES || command->operands == OPERANDS_SAVE ||
-                       (command->operands == OPERANDS_VM_OR_FILES && settings->vm);
+    const bool vm_or_files = command->operands == OPERANDS_VM_OR_FILES || command->operands == OPERANDS_VM_OR_PATHS;
+    const bool are_files = vm_or_files && (settings->vm || are_paths(command, n, words, settings));
+    const bool optional =
+        command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES || (vm_or_files && settings->vm);
+    const bool files = command->operands == OPERANDS_FILES || command->operands == OPERANDS_SAVE || are_files;
     int taken = 0;
 
     if (!optional && (n == 0 || !*words[0] || (command->operands == OPERANDS_SAVE && strcmp(words[0], "save") != 0))) {
         complain("%s: %s", command->name, which[command->operands]);
         return usage_hint(command);
     }
-    if (command->operands == OPERANDS_VM || (command->operands == OPERANDS_VM_OR_FILES && !settings->vm))
+    if (command->operands == OPERANDS_VM || (vm_or_files && !are_files))
         settings->vm = words[taken++];
     else if (command->operands == OPERANDS_SAVE)
         taken++;
@@ -415,6 +429,8 @@ void options_free(struct settings *settings)
 {
     free(settings->uris.v);
     free(settings->files.v);
+    free(settings->file_hosts.v);
+    free(settings->libvirt_flags.v);
     free(settings->volumes.v);
     free(settings->shared_paths.v);
     free(settings->copy_disks.v);

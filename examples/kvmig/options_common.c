@@ -274,5 +274,8 @@ struct kvmig_plan_opts settings_plan_opts(const struct settings *settings, struc
     opts.persistent_xml = settings->persistent_xml;
     opts.volume_changes = changes;
     opts.n_volume_changes = settings->volumes.n;
+    opts.libvirt_flags = settings->libvirt_flags.v;
+    opts.n_libvirt_flags = settings->libvirt_flags.n;
+    opts.now_ms = settings->now_ms;
     return opts;
 }

@@ -3,161 +3,51 @@
  * --request FILE: a JSON object that says what is asked for, for programs that do not want to build a command line. Keys that a
  * command has no use for are ignored, so that one file can serve several commands.
  *
+ *   backend                           "libvirt" or "kubevirt": what a plain number of options.bandwidth is
  *   target, source                    as the options
+ *   hosts                             {HOST: [FILE, ...]}: which of the files tell of which libvirt host
  *   volume_changes                    [{"volume": NAME, "to": CLAIM}]
+ *   options.flags                     libvirt's migrate flags, without VIR_MIGRATE_
+ *   options.migrate_disks             target devices of the disks to copy
+ *   options.migrate_uri, options.tls_destination
  *   options.postcopy, options.tls     booleans
  *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded up to MiB/s
  *   options.max_downtime_ms, options.parallel
  *   policy.allow_postcopy, policy.allow_auto_converge
+ *   observed.now                      the time of the question (RFC 3339)
  *
  * A value that cannot be used blocks the plan, as the library's own checks of options do: notes with the codes of docs/findings.md.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tool.h"
 
-#define MIB 1048576.0
-#define MAX_BYTES 4.5e15 /* 2^32 MiB/s */
 #define MAX_DOWNTIME_MS 2000000 /* QEMU's, as --max-downtime */
 #define MAX_PARALLEL 255
+#define PREFIX "VIR_MIGRATE_"
 
 static void explain(const struct command *command, const struct settings *settings, const char *what)
 {
     complain("%s: --request %s: %s", command->name, settings->request_path, what);
 }
 
-/* ---- notes ---- */
-
-/* detail and message are taken. */
-static void add_note(const struct settings *settings, const char *code, int32_t severity, struct json_object *detail,
-                     const char *hint, char *message)
+/* A text of our own that lives as long as the request. */
+static const char *keep(struct json_object *request, const char *first, const char *between, const char *second)
 {
-    struct json_object *note = json_object_new_object();
+    struct json_object *words = json_member(request, "words");
+    char *word = NULL;
 
-    json_object_object_add(note, "code", json_object_new_string(code));
-    json_object_object_add(note, "severity", json_object_new_string(kvmig_severity_name(severity)));
-    json_object_object_add(note, "object", json_object_new_string("request"));
-    json_object_object_add(note, "message", json_object_new_string(message));
-    json_object_object_add(note, "detail", detail);
-    json_object_object_add(note, "hint", json_object_new_string(hint));
-    json_object_array_add(settings->notes, note);
-    free(message);
-}
-
-static struct json_object *detail_of(const char *option, struct json_object *value)
-{
-    struct json_object *detail = json_object_new_object();
-
-    json_object_object_add(detail, "option", json_object_new_string(option));
-    json_object_object_add(detail, "value", json_object_get(value));
-    return detail;
-}
-
-static void refuse(const struct settings *settings, const char *option, struct json_object *value, const char *hint)
-{
-    char *message = NULL;
-
-    if (asprintf(&message, "%s: %s of the request cannot be used.", option, json_object_to_json_string(value)) < 0)
+    if (!words) {
+        words = json_object_new_array();
+        json_object_object_add(request, "words", words);
+    }
+    if (asprintf(&word, "%s%s%s", first, between, second) < 0)
         abort();
-    add_note(settings, "INVALID_ARGUMENT", KVMIG_SEVERITY_BLOCKER, detail_of(option, value), hint, message);
-}
-
-static void note_rounded(const struct settings *settings, struct json_object *value, uint64_t mib)
-{
-    struct json_object *detail = detail_of("options.bandwidth", value);
-    char *message = NULL;
-
-    json_object_object_add(detail, "mib_per_s", json_object_new_uint64(mib));
-    if (asprintf(&message, "The bandwidth %s is not a whole number of MiB/s; %llu MiB/s is used.",
-                 json_object_get_string(value), (unsigned long long)mib) < 0)
-        abort();
-    add_note(settings, "BANDWIDTH_ROUNDED", KVMIG_SEVERITY_INFO, detail,
-             "Ask for whole MiB/s, which is what the hypervisor's limit is set in.", message);
-}
-
-/* ---- values ---- */
-
-/* Of a Kubernetes quantity: "64Mi", "1G", "1500m", 1000000. */
-static bool read_quantity(struct json_object *value, double *out_bytes)
-{
-    static const struct {
-        const char *suffix;
-        double factor;
-    } units[] = { { "", 1 },
-                  { "m", 1e-3 },
-                  { "k", 1e3 },
-                  { "M", 1e6 },
-                  { "G", 1e9 },
-                  { "T", 1e12 },
-                  { "P", 1e15 },
-                  { "Ki", 1024.0 },
-                  { "Mi", 1048576.0 },
-                  { "Gi", 1073741824.0 },
-                  { "Ti", 1099511627776.0 },
-                  { "Pi", 1125899906842624.0 } };
-    const char *text = json_object_get_string(value);
-    char *end = NULL;
-    double number;
-
-    /* strtod() would take more than a quantity may be: blanks, signs, "inf", hexadecimal. */
-    if (!text || !isdigit((unsigned char)text[0]) || text[strspn(text, "0123456789.eEmkKMGTPi")])
-        return false;
-    number = strtod(text, &end);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-        if (strcmp(end, units[i].suffix) == 0 && number * units[i].factor < MAX_BYTES) {
-            *out_bytes = number * units[i].factor;
-            return true;
-        }
-    return false;
-}
-
-/* 0 is no limit, so that a limit, however low, must not become 0. */
-static uint64_t whole_mib(double bytes)
-{
-    uint64_t mib = (uint64_t)(bytes / MIB);
-
-    return (double)mib * MIB < bytes ? mib + 1 : mib;
-}
-
-/* Plain numbers are MiB/s, as libvirt's parameter is; quantities are bytes/s. */
-static void take_bandwidth(struct settings *settings, struct json_object *value)
-{
-    double bytes;
-
-    if (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0 &&
-        json_object_get_int64(value) <= UINT32_MAX) {
-        settings->bandwidth_mib = json_object_get_uint64(value);
-        return;
-    }
-    if (!json_object_is_type(value, json_type_string) || !read_quantity(value, &bytes)) {
-        refuse(settings, "options.bandwidth", value,
-               "Give a number of MiB/s, or a quantity of bytes/s such as \"64Mi\".");
-        return;
-    }
-    settings->bandwidth_mib = whole_mib(bytes);
-    if ((double)settings->bandwidth_mib * MIB > bytes)
-        note_rounded(settings, value, settings->bandwidth_mib);
-}
-
-static void take_number(struct settings *settings, struct json_object *options, const char *key, uint64_t max,
-                        uint64_t *slot)
-{
-    struct json_object *value = json_member(options, key);
-    char name[64], hint[64];
-
-    if (!value || *slot)
-        return;
-    if (json_object_is_type(value, json_type_int) && json_object_get_int64(value) >= 0 &&
-        json_object_get_uint64(value) <= max) {
-        *slot = json_object_get_uint64(value);
-        return;
-    }
-    snprintf(name, sizeof(name), "options.%s", key);
-    snprintf(hint, sizeof(hint), "Give a whole number from 0 to %llu.", (unsigned long long)max);
-    refuse(settings, name, value, hint);
+    json_object_array_add(words, json_object_new_string(word));
+    free(word);
+    return json_object_get_string(json_list_at(words, json_list_length(words) - 1));
 }
 
 static void take_flag(struct json_object *object, const char *key, struct settings *settings, uint64_t flag)
@@ -166,35 +56,138 @@ static void take_flag(struct json_object *object, const char *key, struct settin
         settings->plan_flags |= flag;
 }
 
-static void take_options(struct settings *settings, struct json_object *options)
+static void take_text(struct settings *settings, struct json_object *options, const char *key, const char **slot)
+{
+    struct json_object *value = json_member(options, key);
+    char name[64];
+
+    if (!value || *slot)
+        return;
+    if (json_text(options, key) && *json_text(options, key)) {
+        *slot = json_text(options, key);
+        return;
+    }
+    snprintf(name, sizeof(name), "options.%s", key);
+    request_refuse(settings, name, value, "Give a text that is not empty, or leave it out.");
+}
+
+/* A list of texts; what it holds beside is refused. */
+static void take_texts(struct settings *settings, struct json_object *options, const char *key, const char *prefix,
+                       const char *hint, struct text_list *out)
+{
+    struct json_object *list = json_member(options, key);
+    char name[64];
+
+    snprintf(name, sizeof(name), "options.%s", key);
+    if (list && !json_object_is_type(list, json_type_array))
+        request_refuse(settings, name, list, hint);
+    for (size_t i = 0; i < json_list_length(list); i++) {
+        struct json_object *value = json_list_at(list, i);
+        const char *text = json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "";
+
+        if (prefix && strncmp(text, prefix, strlen(prefix)) == 0)
+            text += strlen(prefix);
+        if (*text)
+            text_list_add(out, text);
+        else
+            request_refuse(settings, name, value, hint);
+    }
+}
+
+static void take_options(struct settings *settings, struct json_object *options, const char *backend)
 {
     struct json_object *bandwidth = json_member(options, "bandwidth");
 
     if (bandwidth && !settings->bandwidth_mib)
-        take_bandwidth(settings, bandwidth);
-    take_number(settings, options, "max_downtime_ms", MAX_DOWNTIME_MS, &settings->max_downtime_ms);
-    take_number(settings, options, "parallel", MAX_PARALLEL, &settings->parallel);
+        request_bandwidth(settings, bandwidth, backend);
+    request_number(settings, options, "max_downtime_ms", MAX_DOWNTIME_MS, &settings->max_downtime_ms);
+    request_number(settings, options, "parallel", MAX_PARALLEL, &settings->parallel);
     take_flag(options, "postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
     take_flag(options, "tls", settings, KVMIG_PLAN_TLS);
+    take_text(settings, options, "migrate_uri", &settings->migrate_uri);
+    take_text(settings, options, "tls_destination", &settings->tls_destination);
+    take_texts(settings, options, "flags", PREFIX, "Give names of libvirt's flags, such as [\"LIVE\", \"PEER2PEER\"].",
+               &settings->libvirt_flags);
+    take_texts(settings, options, "migrate_disks", NULL, "Give target devices of disks, such as [\"vda\"].",
+               &settings->copy_disks);
 }
 
-static void take_volumes(struct settings *settings, struct json_object *list)
+static void take_volumes(struct settings *settings, struct json_object *request)
 {
+    struct json_object *list = json_member(request, "volume_changes");
+
     for (size_t i = 0; i < json_list_length(list); i++) {
         struct json_object *entry = json_list_at(list, i);
         const char *volume = json_text(entry, "volume"), *claim = json_text(entry, "to");
-        char *word = NULL;
 
-        if (!volume || !claim) {
-            refuse(settings, "volume_changes", entry, "Each entry is {\"volume\": NAME, \"to\": CLAIM}.");
+        if (volume && claim)
+            text_list_add(&settings->volumes, keep(request, volume, "=", claim));
+        else
+            request_refuse(settings, "volume_changes", entry, "Each entry is {\"volume\": NAME, \"to\": CLAIM}.");
+    }
+}
+
+/* ---- hosts ---- */
+
+/* The one host of two that is not the target. */
+static const char *other_host(struct json_object *hosts, const char *target)
+{
+    const char *other = NULL;
+
+    if (!json_object_is_type(hosts, json_type_object) || !target)
+        return NULL;
+    json_object_object_foreach(hosts, host, files)
+    {
+        (void)files;
+        if (strcmp(host, target) == 0)
+            continue;
+        if (other)
+            return NULL;
+        other = host;
+    }
+    return other;
+}
+
+static void take_hosts(struct settings *settings, struct json_object *request)
+{
+    static const char hint[] = "Write {\"HOST\": [\"FILE\", ...]}.";
+    struct json_object *hosts = json_member(request, "hosts");
+
+    if (hosts && !json_object_is_type(hosts, json_type_object)) {
+        request_refuse(settings, "hosts", hosts, hint);
+        hosts = NULL;
+    }
+    if (!settings->source)
+        settings->source = other_host(hosts, settings->target);
+    if (settings->target && *settings->target)
+        text_list_add(&settings->file_hosts, settings->target);
+    if (!hosts)
+        return;
+    json_object_object_foreach(hosts, host, files)
+    {
+        if (!*host || strchr(host, '=') || !json_object_is_type(files, json_type_array)) {
+            request_refuse(settings, "hosts", files, hint);
             continue;
         }
-        if (asprintf(&word, "%s=%s", volume, claim) < 0)
-            abort();
-        json_object_object_add(entry, "word", json_object_new_string(word)); /* which keeps the text */
-        free(word);
-        text_list_add(&settings->volumes, json_text(entry, "word"));
+        if (!settings->target || strcmp(host, settings->target) != 0)
+            text_list_add(&settings->file_hosts, host);
+        for (size_t i = 0; i < json_list_length(files); i++) {
+            struct json_object *file = json_list_at(files, i);
+
+            if (json_object_is_type(file, json_type_string) && *json_object_get_string(file))
+                text_list_add(&settings->file_hosts, keep(request, host, "=", json_object_get_string(file)));
+            else
+                request_refuse(settings, "hosts", file, hint);
+        }
     }
+}
+
+static void take_observed(struct settings *settings, struct json_object *observed)
+{
+    struct json_object *now = json_member(observed, "now");
+
+    if (now && !request_time(json_text(observed, "now"), &settings->now_ms))
+        request_refuse(settings, "observed.now", now, "Give a time such as \"2026-01-05T00:00:00Z\".");
 }
 
 /* ---- the file ---- */
@@ -218,13 +211,17 @@ int request_read(const struct command *command, struct settings *settings, struc
     struct json_object *request, *policy;
 
     *out_request = NULL;
-    if (!settings->request_path)
+    if (!settings->request_path) {
+        if (settings->target)
+            text_list_add(&settings->file_hosts, settings->target);
         return 0;
+    }
     errno = 0;
     request = load(command, settings);
     if (!request)
         return EXIT_USAGE;
     *out_request = request;
+    json_object_object_del(request, "words");
     settings->notes = json_object_new_array();
     json_object_object_add(request, "notes", settings->notes); /* which keeps them */
     policy = json_member(request, "policy");
@@ -234,7 +231,9 @@ int request_read(const struct command *command, struct settings *settings, struc
         settings->target = json_text(request, "target");
     take_flag(policy, "allow_postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
     take_flag(policy, "allow_auto_converge", settings, KVMIG_PLAN_AUTO_CONVERGE);
-    take_options(settings, json_member(request, "options"));
-    take_volumes(settings, json_member(request, "volume_changes"));
+    take_options(settings, json_member(request, "options"), json_text(request, "backend"));
+    take_volumes(settings, request);
+    take_hosts(settings, request);
+    take_observed(settings, json_member(request, "observed"));
     return 0;
 }

@@ -42,9 +42,13 @@ struct settings {
     /* a Kubernetes cluster, or files with its objects, instead of libvirt hosts */
     const char *kubeconfig, *kube_context, *kube_namespace;
     bool in_cluster;
+    bool snapshot; /* the words are files, although no VM is named */
     struct text_list files;
+    struct text_list file_hosts; /* HOST=FILE, or HOST */
     bool only_vm; /* read nothing but what concerns settings.vm */
     const char *request_path;
+    struct text_list libvirt_flags;
+    int64_t now_ms; /* the time of the question; 0 = not given */
     struct json_object *notes; /* findings about the request, as JSON; borrowed; NULL = none */
     /* one VM */
     const char *vm, *source, *target;
@@ -128,6 +132,7 @@ enum operands {
     OPERANDS_OPERATION, /* one: settings.operation */
     OPERANDS_PROBES, /* one or more: settings.probes */
     OPERANDS_VM_OR_FILES, /* one: settings.vm; with --vm any number of files: settings.files */
+    OPERANDS_VM_OR_PATHS, /* likewise; without --vm also if there are several, or one that exists and no host is named */
     OPERANDS_FILES, /* any number: settings.files */
     OPERANDS_SAVE, /* the word "save", then any number: settings.files */
 };
@@ -172,6 +177,20 @@ void volumes_free(struct kvmig_volume_change *changes, size_t n);
  * are, become settings->notes. Returns 0, or the exit code after it explained the mistake (the file cannot be read). *out_request
  * keeps texts and notes; json_object_put() it after the settings. */
 int request_read(const struct command *command, struct settings *settings, struct json_object **out_request);
+
+/* ---- request_values.c: reading its values ---- */
+/* A finding about the request, in the library's JSON; detail and message are taken. */
+void request_note(const struct settings *settings, const char *code, int32_t severity, struct json_object *detail,
+                  const char *hint, char *message);
+struct json_object *request_detail(const char *option, struct json_object *value);
+/* INVALID_ARGUMENT: the value cannot be used. */
+void request_refuse(const struct settings *settings, const char *option, struct json_object *value, const char *hint);
+/* options.bandwidth; backend decides what a plain number is. */
+void request_bandwidth(struct settings *settings, struct json_object *value, const char *backend);
+void request_number(struct settings *settings, struct json_object *options, const char *key, uint64_t max,
+                    uint64_t *slot);
+/* RFC 3339 to ms since 1970; false: it is none. */
+bool request_time(const char *text, int64_t *out_ms);
 
 /* ---- text.c: how things are written for people ---- */
 #define TEXT_MAX 48
@@ -226,6 +245,8 @@ struct view {
     bool none_read; /* there are hosts, and none of them answers */
     struct view_state *state; /* what the view's events told; owned by its callback */
 };
+/* The name of the only VM that the view shows; owned. NULL: there is none, or there are several, which was said. */
+char *view_only_vm(const struct view *view);
 /* Opens the hosts and waits until each was read or is known to be unreachable, or until the deadline. Returns 0, or the
  * exit code after it explained the mistake. Close it in either case. Hosts that do not answer are named on stderr, and
  * the command goes on with what was read: the library refuses what needs more. A Kubernetes API that is not to be had, and files of

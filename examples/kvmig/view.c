@@ -159,6 +159,9 @@ static int open_cluster(struct view *view, const struct settings *settings)
     opts.max_inbound = (uint32_t)settings->max_inbound;
     opts.snapshot_paths = settings->files.v;
     opts.n_snapshot_paths = settings->files.n;
+    opts.snapshot_hosts = settings->file_hosts.v;
+    opts.n_snapshot_hosts = settings->file_hosts.n;
+    opts.snapshot_source = settings->files.n > 0 ? settings->source : NULL;
     if (settings_want_kube(settings))
         opts.kube = &kube;
     opts.on_event = (struct kvmig_event_callback){ on_cluster_event, state, free_state };
@@ -226,7 +229,7 @@ static int check_kube(const struct view *view, const struct settings *settings, 
     if (settings->files.n == 0 || state->found || holds_objects(view))
         return 0;
     if (!state->trouble)
-        complain("no Kubernetes object is in %s%s", settings->files.v[0],
+        complain("neither Kubernetes objects nor libvirt domains are in %s%s", settings->files.v[0],
                  settings->files.n > 1 ? " and the others" : "");
     return EXIT_NOT_FOUND;
 }
@@ -303,6 +306,43 @@ char *view_uri_of(const struct view *view, const char *host)
         abort();
     json_object_put(json);
     return uri;
+}
+
+/* Adds the VMs that the library's JSON of the view tells of: the domains of its hosts. */
+static void list_vms(const struct view *view, struct text_list *out, struct json_object **out_keep)
+{
+    struct json_object *hosts;
+    char *text = NULL;
+
+    kvmig_cluster_to_json(view->cluster, &text);
+    *out_keep = json_parse_owned(text);
+    hosts = json_member(*out_keep, "hosts");
+    for (size_t i = 0; i < json_list_length(hosts); i++) {
+        struct json_object *domains = json_member(json_list_at(hosts, i), "domains");
+
+        for (size_t k = 0; k < json_list_length(domains); k++)
+            if (json_text(json_list_at(domains, k), "name"))
+                text_list_add(out, json_text(json_list_at(domains, k), "name"));
+    }
+}
+
+char *view_only_vm(const struct view *view)
+{
+    struct text_list vms = { NULL, 0 };
+    struct json_object *keep;
+    char *only = NULL;
+
+    list_vms(view, &vms, &keep);
+    if (vms.n == 1)
+        only = strdup(vms.v[0]);
+    else if (vms.n == 0)
+        complain("no running VM is in the files");
+    else
+        complain("which VM? There are %zu in the files (%s, %s%s); name one with --vm", vms.n, vms.v[0], vms.v[1],
+                 vms.n > 2 ? ", ..." : "");
+    free(vms.v);
+    json_object_put(keep);
+    return only;
 }
 
 void view_close(struct view *view)

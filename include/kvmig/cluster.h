@@ -35,9 +35,17 @@ struct kvmig_cluster_opts {
     struct kvmig_event_callback on_event; /**< gets the events of the view; fn NULL = nobody does */
     const struct kvmig_kube_opts *kube; /**< a Kubernetes cluster with KubeVirt (kvmig/kube.h); copied; NULL = none */
     const char *const
-        *snapshot_paths; /**< instead of a live cluster: files or folders with Kubernetes objects, as kubectl prints
-                                            them (planning and explaining only); copied */
+        *snapshot_paths; /**< instead of a live cluster: files or folders with what is at hand, recognised by content
+                                            (planning and explaining only): Kubernetes objects as kubectl prints
+                                            them; libvirt's domain, capabilities and domain capabilities XML; rows of
+                                            OVN's and Open vSwitch's databases; observations. See docs/files.md; copied */
     size_t n_snapshot_paths; /**< entries in snapshot_paths */
+    const char *const *snapshot_hosts; /**< libvirt hosts that the files tell of: "HOST=FILE" = this file (a path, or its
+                                            last parts) holds capabilities or a domain of HOST; "HOST" = there is such a
+                                            host; copied */
+    size_t n_snapshot_hosts; /**< entries in snapshot_hosts */
+    const char *snapshot_source; /**< the host of the domains that no entry of snapshot_hosts gives to another one; NULL =
+                                    one called "source"; copied */
 };
 
 /** Begins a struct kvmig_cluster_opts: zero, but for its size. Since: 0.1.0 */

@@ -102,6 +102,11 @@ struct kvmig_plan_opts {
     const struct kvmig_volume_change *
         volume_changes; /**< KubeVirt: a volume migration of exactly these; copied; none = the VM moves with its volumes as they are */
     size_t n_volume_changes; /**< entries in volume_changes */
+    const char *const *libvirt_flags; /**< names of libvirt's migrate flags without VIR_MIGRATE_ ("LIVE", "TLS"), for callers who
+                                 think in these: judged as a set, as libvirt would. Those that have a counterpart in
+                                 flags, copy or parallel_connections set it; copied; none = not given */
+    size_t n_libvirt_flags; /**< entries in libvirt_flags */
+    int64_t now_ms; /**< the time of the question, ms since 1970, for what expires; 0 = not known, what expires is not judged */
 };
 
 /** Begins a struct kvmig_plan_opts: zero, but for its size. Since: 0.1.0 */

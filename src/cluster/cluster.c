@@ -5,6 +5,7 @@
  * thread and take the context lock; the rest needs it. The view owns its hosts; each host owns its backend.
  */
 #include "cluster/cluster_private.h"
+#include "files/file_view.h"
 #include "kubernetes/backend.h"
 #include "kubernetes/objects.h"
 #include "libvirt/libvirt_internal.h"
@@ -71,6 +72,12 @@ static int32_t check_opts(const struct kvmig_cluster_opts *opts)
         rc = check_strings("shared_paths", opts->shared_paths, opts->n_shared_paths);
     if (!rc)
         rc = check_strings("snapshot_paths", opts->snapshot_paths, opts->n_snapshot_paths);
+    if (!rc)
+        rc = check_strings("snapshot_hosts", opts->snapshot_hosts, opts->n_snapshot_hosts);
+    for (size_t i = 0; !rc && i < opts->n_snapshot_hosts; i++)
+        if (opts->snapshot_hosts[i][0] == '=' || kvmig__str_ends(opts->snapshot_hosts[i], "="))
+            rc = bad_option("snapshot_hosts", i, opts->snapshot_hosts[i], "names no host or no file",
+                            "write HOST=FILE, or HOST alone");
     if (!rc && opts->kube && opts->n_snapshot_paths)
         rc = kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_open: snapshot_paths", opts->snapshot_paths[0],
                                           "Open two views: one of the cluster, one of the files.",
@@ -125,7 +132,9 @@ static void cluster_free(struct kvmig_cluster *cluster)
     struct kvmig_context *context = cluster->context;
 
     kvmig__timer_disarm(&cluster->sync_timer);
+    kvmig__file_view_close(cluster->files);
     kvmig__cluster_drop_hosts(cluster);
+    kvmig__file_view_free(cluster->files);
     kvmig__kube_backend_free(cluster->kube);
     kvmig__cluster_drop_guests(cluster);
     kvmig__queries_clear(&cluster->queries);
@@ -145,21 +154,29 @@ static void add_hosts(struct kvmig_cluster *cluster, const struct kvmig_cluster_
     }
 }
 
+static struct kvmig__file_view *open_files(struct kvmig_cluster *cluster, const struct kvmig_cluster_opts *opts)
+{
+    struct kvmig__files_ask ask = { .source = kvmig__strdup(opts->snapshot_source) };
+
+    for (size_t i = 0; i < opts->n_snapshot_paths; i++)
+        kvmig__strlist_add(&ask.paths, opts->snapshot_paths[i]);
+    for (size_t i = 0; i < opts->n_snapshot_hosts; i++)
+        kvmig__strlist_add(&ask.hosts, opts->snapshot_hosts[i]);
+    return kvmig__file_view_open(cluster, cluster->kube, &ask);
+}
+
 /* source is that of opts->kube, taken; NULL = none. */
 static void add_kube(struct kvmig_cluster *cluster, const struct kvmig_cluster_opts *opts,
                      struct kvmig__access_source *source)
 {
     struct kvmig_kube_opts kube;
-    struct kvmig__strlist paths = { NULL, 0 };
 
     if (source) {
         kvmig__opts_copy(&kube, sizeof(kube), opts->kube, "kvmig_cluster_open: kube");
         cluster->kube = kvmig__kube_backend_new(cluster, source, &kube);
     } else if (opts->n_snapshot_paths) {
-        for (size_t i = 0; i < opts->n_snapshot_paths; i++)
-            kvmig__strlist_add(&paths, opts->snapshot_paths[i]);
-        cluster->kube = kvmig__kube_backend_open_snapshot(cluster, &paths);
-        kvmig__strlist_clear(&paths);
+        cluster->kube = kvmig__kube_backend_new_snapshot(cluster);
+        cluster->files = open_files(cluster, opts);
     }
     if (cluster->kube)
         cluster->view.kube = kvmig__kube_backend_store(cluster->kube);
@@ -294,7 +311,7 @@ int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
     if (!out_json)
         return kvmig__fail(kvmig__error_new(-EINVAL, "kvmig_cluster_snapshot", NULL, NULL, "out_json is NULL"));
     kvmig__context_lock(cluster->context);
-    if (cluster->kube)
+    if (cluster->view.kube)
         *out_json = save(cluster->view.kube);
     else
         rc = kvmig__fail(
@@ -303,6 +320,12 @@ int32_t kvmig_cluster_snapshot(struct kvmig_cluster *cluster, char **out_json)
                              "the view has no Kubernetes cluster"));
     kvmig__context_unlock(cluster->context);
     return rc;
+}
+
+void kvmig__cluster_set_facts(struct kvmig_cluster *cluster, const struct kvmig__facts *facts, bool kube)
+{
+    cluster->view.facts = facts;
+    cluster->view.kube = kube ? kvmig__kube_backend_store(cluster->kube) : NULL;
 }
 
 struct kvmig__kube_backend *kvmig__cluster_kube_backend(const struct kvmig_cluster *cluster)

@@ -8,6 +8,7 @@
  */
 #include "cluster/cluster_private.h"
 #include "cluster/fingerprint.h"
+#include "files/file_view.h"
 #include "kubernetes/backend.h"
 
 #include <errno.h>
@@ -151,6 +152,8 @@ void kvmig__cluster_check_sync(struct kvmig_cluster *cluster)
 void kvmig__cluster_read_all(struct kvmig_cluster *cluster)
 {
     cluster->sync_wanted = true;
+    if (cluster->files)
+        kvmig__file_view_refresh(cluster->files);
     for (size_t i = 0; i < cluster->hosts.n; i++) {
         struct kvmig__cluster_host *host = cluster->hosts.v[i];
 
@@ -291,6 +294,16 @@ void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__h
     if (!first && before != kvmig__host_fingerprint(facts))
         emit(host, KVMIG_EVENT_CLUSTER_CHANGED);
     learn_queries(host);
+    reported(host);
+    kvmig__cluster_release(cluster);
+}
+
+void kvmig__cluster_host_still(struct kvmig__cluster_host *host)
+{
+    struct kvmig_cluster *cluster = host->cluster;
+
+    kvmig__cluster_hold(cluster);
+    kvmig__cluster_host_begin(host);
     reported(host);
     kvmig__cluster_release(cluster);
 }

@@ -76,6 +76,10 @@ struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
 void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
 
+/* What is known of the host answers all that was asked: there is nothing newer to be had. */
+void kvmig__cluster_host_still(struct kvmig__cluster_host *host);
+/* Facts beside hosts and objects; borrowed, valid until the next call or the view's end. kube: the view is one of Kubernetes. */
+void kvmig__cluster_set_facts(struct kvmig_cluster *cluster, const struct kvmig__facts *facts, bool kube);
 /* Takes a host out of the view and answers those who wait for it; host and backend stay valid until the view ends. */
 void kvmig__cluster_host_remove(struct kvmig__cluster_host *host);
 /* Puts one back that was taken out; its facts come with the next report. */

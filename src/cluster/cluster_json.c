@@ -263,7 +263,7 @@ struct json_object *kvmig__json_host(const struct kvmig__host *host)
     if (host->pools_known)
         json_object_object_add(object, "pools", json_pools(host));
     json_object_object_add(object, "block_devices", json_block_devices(host));
-    if (host->domains_known) {
+    if (host->domains_known || host->domains.n) {
         json_object_object_add(object, "jobs", json_jobs(host));
         json_object_object_add(object, "domains", json_domains(host));
     }

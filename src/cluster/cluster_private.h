@@ -34,6 +34,7 @@ struct kvmig_cluster {
     uint32_t refresh_ms, call_timeout_ms;
 
     struct kvmig__kube_backend *kube; /* the Kubernetes cluster, or files with its objects; NULL = none */
+    struct kvmig__file_view *files; /* reads the files of a view of files; NULL = a live one */
     struct kvmig__view view; /* hosts.v[i] is hosts.v[i]->facts of the list below */
     struct {
         struct kvmig__cluster_host **v;

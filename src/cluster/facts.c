@@ -36,7 +36,7 @@ static void clear_map(struct kvmig__fact_map *map)
     free(map->v);
 }
 
-static void clear_lsp(struct kvmig__fact_lsp *lsp)
+void kvmig__fact_lsp_clear(struct kvmig__fact_lsp *lsp)
 {
     free(lsp->uuid);
     free(lsp->name);
@@ -50,7 +50,7 @@ static void clear_lsp(struct kvmig__fact_lsp *lsp)
 static void clear_rows(struct kvmig__facts *facts)
 {
     for (size_t i = 0; i < facts->lsps.n; i++)
-        clear_lsp(&facts->lsps.v[i]);
+        kvmig__fact_lsp_clear(&facts->lsps.v[i]);
     for (size_t i = 0; i < facts->port_groups.n; i++) {
         free(facts->port_groups.v[i].name);
         kvmig__strlist_clear(&facts->port_groups.v[i].ports);

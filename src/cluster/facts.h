@@ -129,6 +129,7 @@ struct kvmig__facts {
 
 struct kvmig__facts *kvmig__facts_new(void); /* everything not given */
 void kvmig__facts_free(struct kvmig__facts *facts); /* NULL is ignored */
+void kvmig__fact_lsp_clear(struct kvmig__fact_lsp *lsp); /* frees what it owns */
 const char *kvmig__fact_get(const struct kvmig__fact_map *map, const char *key); /* NULL if it has no such key */
 
 #endif

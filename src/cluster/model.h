@@ -127,6 +127,7 @@ struct kvmig__emulator {
     struct kvmig__cpu host_model; /* mode custom; what host-model means there */
     bool host_model_known, passthrough_supported, maximum_supported;
     bool modes_told; /* false: it was not told which modes are supported; those that are not are no evidence */
+    bool passthrough_told, maximum_told; /* the capabilities speak of that mode at all; older libvirt knows no maximum */
     bool host_passthrough_migratable;
     struct {
         struct kvmig__offer *v;
@@ -277,6 +278,7 @@ struct kvmig__host {
     char *name; /* host name as the host says; unique in the view (the URI until known, or if taken) */
     char *uri;
     int32_t state; /* enum kvmig__host_state */
+    bool from_files; /* nobody asked the host: what is not known of it is no evidence, also where no *_known is kept */
     struct kvmig_error *lost_error;
     char *uuid;
     uint64_t libvirt_version, qemu_version; /* libvirt's numbers: 9000000; 0 = unknown */

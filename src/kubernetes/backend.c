@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The Kubernetes half of a cluster view: its life, who follows the store, and who is told when it changed. Does not read objects
- * (backend_kinds.c, backend_snapshot.c) nor make hosts of nodes (backend_hosts.c). In dispatch or a public call, with the context
+ * (backend_kinds.c, src/files) nor make hosts of nodes (backend_hosts.c). In dispatch or a public call, with the context
  * lock held. The cluster view owns the backend; the backend owns client, reflectors and store.
  */
 #include "kubernetes/backend_internal.h"
@@ -190,13 +190,28 @@ struct kvmig__kube_backend *kvmig__kube_backend_new(struct kvmig_cluster *cluste
     return backend;
 }
 
-struct kvmig__kube_backend *kvmig__kube_backend_open_snapshot(struct kvmig_cluster *cluster,
-                                                              const struct kvmig__strlist *paths)
+struct kvmig__kube_backend *kvmig__kube_backend_new_snapshot(struct kvmig_cluster *cluster)
 {
-    struct kvmig__kube_backend *backend = backend_new(cluster);
+    return backend_new(cluster);
+}
 
-    kvmig__kube_snapshot_read(backend, paths);
-    return backend;
+void kvmig__kube_backend_wait(struct kvmig__kube_backend *backend)
+{
+    backend->loaded = false;
+}
+
+void kvmig__kube_backend_take(struct kvmig__kube_backend *backend, struct kvmig__kube *store)
+{
+    backend->loaded = true;
+    if (store) {
+        kvmig__kube_clear(&backend->store);
+        backend->store = *store;
+        backend->store.keeps_lookup = true;
+        *store = (struct kvmig__kube){ .now_ms = 0 };
+    }
+    kvmig__kube_changed(backend);
+    backend->dirty = true;
+    kvmig__timer_arm_in(&backend->report, 0);
 }
 
 void kvmig__kube_backend_free(struct kvmig__kube_backend *backend)
@@ -207,7 +222,6 @@ void kvmig__kube_backend_free(struct kvmig__kube_backend *backend)
     kvmig__timer_disarm(&backend->told);
     kvmig__kube_sources_close(backend);
     kvmig__client_free(backend->client);
-    kvmig__lane_close(backend->lane);
     kvmig__kube_clear(&backend->store);
     free(backend->hosts.v); /* the hosts themselves are closed by the view */
     free(backend->ns);

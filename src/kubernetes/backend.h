@@ -15,9 +15,11 @@ struct kvmig__kube_backend;
 /* source is taken. */
 struct kvmig__kube_backend *kvmig__kube_backend_new(struct kvmig_cluster *cluster, struct kvmig__access_source *source,
                                                     const struct kvmig_kube_opts *opts);
-/* From files; paths are copied. */
-struct kvmig__kube_backend *kvmig__kube_backend_open_snapshot(struct kvmig_cluster *cluster,
-                                                              const struct kvmig__strlist *paths);
+/* Of a view of files (src/files), which reads them: it is in step once it was given a store. */
+struct kvmig__kube_backend *kvmig__kube_backend_new_snapshot(struct kvmig_cluster *cluster);
+void kvmig__kube_backend_wait(struct kvmig__kube_backend *backend); /* another store is being read */
+/* Replaces the store. store is taken, and is empty afterwards; NULL = it could not be read, the old one stays. */
+void kvmig__kube_backend_take(struct kvmig__kube_backend *backend, struct kvmig__kube *store);
 void kvmig__kube_backend_free(struct kvmig__kube_backend *backend); /* NULL is ignored */
 struct kvmig_context *kvmig__kube_backend_context(const struct kvmig__kube_backend *backend);
 const struct kvmig__kube *kvmig__kube_backend_store(const struct kvmig__kube_backend *backend);

@@ -35,7 +35,6 @@ struct kvmig__kube_backend {
     struct kvmig__kube store;
     char *ns, *vm; /* the view's scope; NULL = none. vm is a name in ns */
     struct kvmig__client *client; /* NULL: a snapshot */
-    struct kvmig__lane *lane; /* reads a snapshot */
     bool loaded; /* the snapshot was */
     struct {
         struct kvmig__kube_source **v;
@@ -68,7 +67,5 @@ void kvmig__kube_sources_close(struct kvmig__kube_backend *backend);
 void kvmig__kube_sources_follow_pods(struct kvmig__kube_backend *backend); /* events of pods of running migrations */
 /* ---- backend_hosts.c ---- */
 void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend);
-/* ---- backend_snapshot.c ---- */
-void kvmig__kube_snapshot_read(struct kvmig__kube_backend *backend, const struct kvmig__strlist *paths);
 
 #endif

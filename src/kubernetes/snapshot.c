@@ -201,7 +201,8 @@ static void take_value(struct kvmig__snapshot_load *load, struct json_object *js
 {
     const char *own = text_of(json, "kind");
 
-    if (!own && kind < 0 && kvmig__snapshot_observation(load, json))
+    if (!own && kind < 0 &&
+        (load->others ? load->others->value(load, json) : kvmig__snapshot_observation(load, json)))
         return;
     if (own && kvmig__str_ends(own, LIST)) {
         take_list(load, json, own, place, nesting);
@@ -231,16 +232,25 @@ static bool mentions(const char *text, size_t length, const char *word)
     return memmem(text, length, word, strlen(word));
 }
 
+/* Observations and rows of OVSDB. */
+static bool is_known_json(const struct kvmig__snapshot_load *load, const char *text, size_t length)
+{
+    return mentions(text, length, "\"observation\"") ||
+           (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"rows\""));
+}
+
 void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, size_t length, const char *name)
 {
     struct kvmig_error *error = NULL;
 
     load->name = name;
-    if (!length || (!mentions(text, length, "kind") && !mentions(text, length, "observation")))
+    if (load->others && load->others->text(load, text, length))
+        return;
+    if (!length || (!mentions(text, length, "kind") && !is_known_json(load, text, length)))
         return;
     kvmig__yaml_read(text, length, name, take_document, load, &error);
     /* Logs, XML and the like lie beside the objects and are none of our business; broken objects are. */
-    if (error && mentions(text, length, "apiVersion"))
+    if (error && (mentions(text, length, "apiVersion") || is_known_json(load, text, length)))
         kvmig__snapshot_problem(load, name, NULL,
                                 error->hint ? error->hint : "Print the objects again with kubectl get ... -o json.",
                                 "%s: %s", error->where ? error->where : name, error->message);

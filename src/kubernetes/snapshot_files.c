@@ -88,16 +88,22 @@ static void load_folder(struct kvmig__snapshot_load *load, const char *path)
     kvmig__strlist_clear(&files);
 }
 
-void kvmig__snapshot_load(struct kvmig__kube *kube, const struct kvmig__strlist *paths, struct kvmig_findings *problems)
+void kvmig__snapshot_load_paths(struct kvmig__snapshot_load *load, const struct kvmig__strlist *paths)
 {
-    struct kvmig__snapshot_load load = { .kube = kube, .problems = problems };
     struct stat st;
 
     for (size_t i = 0; i < paths->n; i++) {
         if (!stat(paths->v[i], &st) && S_ISDIR(st.st_mode))
-            load_folder(&load, paths->v[i]);
+            load_folder(load, paths->v[i]);
         else
-            load_file(&load, paths->v[i]);
+            load_file(load, paths->v[i]);
     }
+}
+
+void kvmig__snapshot_load(struct kvmig__kube *kube, const struct kvmig__strlist *paths, struct kvmig_findings *problems)
+{
+    struct kvmig__snapshot_load load = { .kube = kube, .problems = problems };
+
+    kvmig__snapshot_load_paths(&load, paths);
     kvmig__snapshot_finish(&load);
 }

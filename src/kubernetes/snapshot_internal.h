@@ -8,7 +8,15 @@
 
 #include "kubernetes/objects.h"
 
+struct kvmig__snapshot_load;
+/* Whoever wants what lies beside the objects of Kubernetes, too (src/files). */
+struct kvmig__snapshot_others {
+    bool (*text)(struct kvmig__snapshot_load *load, const char *text, size_t length); /* true = taken, not to be parsed */
+    bool (*value)(struct kvmig__snapshot_load *load, struct json_object *json); /* has no kind; borrowed; true = taken */
+};
+
 struct kvmig__snapshot_load {
+    const struct kvmig__snapshot_others *others; /* NULL = nobody */
     struct kvmig__kube *kube;
     struct kvmig_findings *problems;
     const char *name; /* of the text that is being read */
@@ -27,6 +35,8 @@ void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, s
 bool kvmig__snapshot_observation(struct kvmig__snapshot_load *load, struct json_object *json);
 void kvmig__snapshot_apply_usage(
     struct kvmig__snapshot_load *load); /* to the nodes of the store; drops what was kept */
+/* Reads files and folders; what cannot be read is a problem. (snapshot_files.c) */
+void kvmig__snapshot_load_paths(struct kvmig__snapshot_load *load, const struct kvmig__strlist *paths);
 /* After the last text: gives the store its time, unless it has one, and the nodes what was observed of them. */
 void kvmig__snapshot_finish(struct kvmig__snapshot_load *load);
 /* object: what it concerns within the text, or NULL. */

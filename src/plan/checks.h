@@ -23,6 +23,8 @@ char *kvmig__object_disk(const char *target);
 char *kvmig__object_request(void);
 /* "7.2.0"; owned. */
 char *kvmig__version_text(uint64_t version);
+/* What a list of the target lacks is evidence: the host was asked. Files tell a part. */
+bool kvmig__target_was_asked(const struct kvmig__check *c);
 /* Adds member key = "7.2.0" if the version is known. */
 void kvmig__detail_version(struct kvmig__detail *d, const char *key, uint64_t version);
 /* A version that is known and less than the other. */

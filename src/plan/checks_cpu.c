@@ -339,9 +339,10 @@ static void check_passthrough(const struct kvmig__check *c, const struct kvmig__
 {
     const struct kvmig__cpu *source = here ? &here->host_model : NULL, *target = &there->host_model;
     bool maximum = c->domain->cpu.mode == KVMIG__CPU_MAXIMUM;
+    bool told = kvmig__target_was_asked(c) || (maximum ? there->maximum_told : there->passthrough_told);
     struct kvmig__strlist missing = { 0 };
 
-    if (maximum ? !there->maximum_supported : !there->passthrough_supported) {
+    if ((maximum ? !there->maximum_supported : !there->passthrough_supported) && told) {
         note_model(c, maximum ? "maximum" : "host-passthrough", "The target does not offer this CPU mode");
         return;
     }

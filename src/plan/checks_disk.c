@@ -57,6 +57,12 @@ static void impossible(const struct kvmig__check *c, struct kvmig__disk_job *job
     note(c, job, code, KVMIG_SEVERITY_BLOCKER, hint, message);
 }
 
+/* Of doubts that a host left open although it was asked; files are not expected to settle them. */
+static int32_t severity_if_asked(const struct kvmig__check *c)
+{
+    return kvmig__target_was_asked(c) ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO;
+}
+
 /* ---- read-only disks ---- */
 
 static void decide_readonly(const struct kvmig__check *c, struct kvmig__disk_job *job)
@@ -77,7 +83,7 @@ static void decide_readonly(const struct kvmig__check *c, struct kvmig__disk_job
         impossible(c, job, "READONLY_MEDIA_MISSING", hint,
                    "the target does not have this read-only disk, so the guest cannot be started there");
     else
-        note(c, job, "READONLY_MEDIA_UNVERIFIED", KVMIG_SEVERITY_WARN, hint,
+        note(c, job, "READONLY_MEDIA_UNVERIFIED", severity_if_asked(c), hint,
              "it is read-only and not copied; whether the target has it cannot be seen, because no storage pool of the "
              "target shows its folder");
 }
@@ -148,7 +154,7 @@ static void shared_unproven(const struct kvmig__check *c, struct kvmig__disk_job
         return;
     }
     set(job, KVMIG_DISK_SHARED, "libvirt takes storage of this kind for shared");
-    note(c, job, "SHARED_IDENTITY_UNPROVEN", KVMIG_SEVERITY_WARN,
+    note(c, job, "SHARED_IDENTITY_UNPROVEN", severity_if_asked(c),
          "Make sure that both hosts open the same storage under this name; KVMIG_COPY_NONE states it.",
          "libvirt takes it for shared, but nothing proves that the target opens the same storage; if it does not, the "
          "guest goes on with other data");

@@ -120,7 +120,7 @@ static void check_emulator(const struct kvmig__check *c)
     kvmig__detail_list(&d, "target_has", &known);
     kvmig__strlist_clear(&known);
     /* Hosts are asked about the emulators of all guests: what shows on the source and not on the target is not there. */
-    if (has_emulator(c->source, there->emulator) && was_asked(c->target, c->domain))
+    if (kvmig__target_was_asked(c) && has_emulator(c->source, there->emulator) && was_asked(c->target, c->domain))
         kvmig__note(c, "EMULATOR_MISSING", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
                     "Install that QEMU there, or give target_xml with the target's emulator.",
                     "The target has no emulator %s.", there->emulator);
@@ -148,7 +148,7 @@ static void check_virt_type(const struct kvmig__check *c)
         if (kvmig__str_eq(emulator->virt_type, domain->virt_type))
             return;
     }
-    if (!answered || !domain->virt_type)
+    if (!answered || !domain->virt_type || !kvmig__target_was_asked(c))
         return;
     kvmig__detail_str(&d, "arch", domain->arch);
     kvmig__detail_str(&d, "virt_type", domain->virt_type);

@@ -157,7 +157,8 @@ static void check_definition(const struct kvmig__check *c)
     struct kvmig__detail d = { 0 };
 
     if (!c->domain->persistent) {
-        idle(c, keep, "KVMIG_PLAN_KEEP_SOURCE_DEFINITION", "the domain has no persistent definition");
+        idle(c, keep && !c->source->from_files, "KVMIG_PLAN_KEEP_SOURCE_DEFINITION",
+             "the domain has no persistent definition");
         return;
     }
     if (transient && !keep)
@@ -264,7 +265,8 @@ static void check_dialling(const struct kvmig__check *c)
     const char *uri = r->target_uri ? r->target_uri : c->target->uri;
     struct kvmig__detail d = { 0 };
 
-    if (kvmig__request_has(r, KVMIG_PLAN_MANAGED) || !uri_is_local(uri))
+    if (kvmig__request_has(r, KVMIG_PLAN_MANAGED) || !uri_is_local(uri) ||
+        (!r->target_uri && !kvmig__target_was_asked(c)))
         return;
     kvmig__detail_str(&d, "uri", uri);
     kvmig__note(

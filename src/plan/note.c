@@ -23,6 +23,11 @@ void kvmig__note(const struct kvmig__check *c, const char *code, int32_t severit
     free(object);
 }
 
+bool kvmig__target_was_asked(const struct kvmig__check *c)
+{
+    return !c->target || !c->target->from_files;
+}
+
 char *kvmig__object_node(const struct kvmig__host *host)
 {
     return kvmig__asprintf("node/%s", host->name);

@@ -4,6 +4,7 @@
  * checks themselves are in checks_*.c. Pure: same view, request and slots, same plan; nothing is changed. Any thread; the
  * plan belongs to the caller (kvmig_plan_unref()).
  */
+#include "cluster/facts.h"
 #include "plan/checks.h"
 #include "plan/locate.h"
 
@@ -69,7 +70,7 @@ static void check_common_limits(const struct planning *p, const struct kvmig__ch
 
 static void check_target_limit(const struct planning *p, const struct kvmig__check *c)
 {
-    if (p->slots && p->slots->per_host)
+    if (p->slots && p->slots->per_host && host_index(p->view, c->target) < p->view->hosts.n)
         check_limit(c, kvmig__object_node(c->target), p->slots->per_host[host_index(p->view, c->target)].in,
                     p->slots->max_inbound, "to the target");
 }
@@ -161,6 +162,29 @@ static void judge_candidates(struct planning *p)
     kvmig__candidates_sort(&p->plan->candidates);
 }
 
+/* Files need not name a target, but may tell of it (versions, mounts, ...): then the VM is judged against one without a name, which is
+ * no candidate. */
+static void judge_unnamed(struct planning *p)
+{
+    struct kvmig__candidate unnamed = { .host = NULL };
+    struct kvmig__host *host = kvmig__host_new();
+
+    host->name = kvmig__strdup("target");
+    host->state = KVMIG__HOST_UP;
+    host->from_files = true;
+    if (p->view->facts) {
+        host->qemu_version = p->view->facts->target.qemu;
+        host->libvirt_version = p->view->facts->target.libvirt;
+    }
+    judge(p, host, &unnamed);
+    kvmig__findings_append(&p->common, &unnamed.findings);
+    p->plan->disks.v = unnamed.disks.v;
+    p->plan->disks.n = unnamed.disks.n;
+    kvmig__findings_clear(&unnamed.findings);
+    free(unnamed.host);
+    kvmig__host_free(host);
+}
+
 /* ---- the choice ---- */
 
 static const struct kvmig__candidate *chosen(const struct planning *p)
@@ -227,6 +251,12 @@ void kvmig__plan_append_blockers(struct kvmig_plan *plan)
     }
 }
 
+/* Nobody told of any other host: the VM is judged by itself. */
+static bool is_alone(const struct planning *p)
+{
+    return p->vm.source->from_files && p->view->hosts.n == 1 && !p->asked;
+}
+
 static void take_disks(struct kvmig_plan *plan, const struct kvmig__candidate *from)
 {
     for (size_t i = 0; i < from->disks.n; i++)
@@ -248,7 +278,9 @@ static void conclude(struct planning *p)
     const struct kvmig_findings none = { 0 };
     struct kvmig_plan *plan = p->plan;
 
-    if (!candidate && !p->asked)
+    if (is_alone(p))
+        judge_unnamed(p);
+    else if (!candidate && !p->asked)
         note_no_target(p);
     plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
     if (candidate)
@@ -257,7 +289,7 @@ static void conclude(struct planning *p)
         plan->target = kvmig__strdup(p->asked->name);
     if (candidate && candidate->disks.n)
         take_disks(plan, candidate);
-    else
+    else if (!plan->disks.n)
         plan_disks_alone(p);
     kvmig__findings_append(&plan->findings, &p->common);
     if (candidate)

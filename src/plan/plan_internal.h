@@ -31,12 +31,15 @@ struct kvmig__request {
         } * v;
         size_t n;
     } volume_changes;
+    int64_t now_ms; /* 0 = not known */
     /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
      * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
     const struct kvmig__domain *target_domain;
 };
 /* Validates sizes, enums, unknown flags and required members; where names the call for the error. */
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
+/* Sets what the libvirt flags stand for: those that are given, and what libvirt does without those that are not. (request_flags.c) */
+void kvmig__request_take_flags(struct kvmig__request *request);
 void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request *src);
 void kvmig__request_clear(struct kvmig__request *request);
 

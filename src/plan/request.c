@@ -76,6 +76,22 @@ static int32_t validate_volume_changes(const struct kvmig_plan_opts *opts, const
     return 0;
 }
 
+static int32_t validate_libvirt_flags(const struct kvmig_plan_opts *opts, const char *where)
+{
+    if (opts->n_libvirt_flags && !opts->libvirt_flags)
+        return refuse(where, "libvirt_flags", kvmig__asprintf("n_libvirt_flags = %zu", opts->n_libvirt_flags),
+                      "Set libvirt_flags and n_libvirt_flags together.", "A number of flags is given, but no list.");
+    for (size_t i = 0; i < opts->n_libvirt_flags; i++) {
+        if (!opts->libvirt_flags[i] || !*opts->libvirt_flags[i])
+            return refuse(where, "libvirt_flags", kvmig__asprintf("entry %zu", i),
+                          "Name flags as libvirt does, without VIR_MIGRATE_.", "An entry of the list of flags is empty.");
+    }
+    if (opts->now_ms < 0)
+        return refuse(where, "now_ms", kvmig__asprintf("now_ms = %" PRId64, opts->now_ms),
+                      "Give milliseconds since 1970, or 0.", "The time of the question is before 1970.");
+    return 0;
+}
+
 static int32_t validate_strings(const struct kvmig_plan_opts *opts, const char *where)
 {
     const struct {
@@ -138,6 +154,11 @@ static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *o
     request->persistent_xml = kvmig__strdup(opts->persistent_xml);
     for (size_t i = 0; i < opts->n_volume_changes; i++)
         add_volume_change(request, opts->volume_changes[i].volume, opts->volume_changes[i].claim);
+    request->now_ms = opts->now_ms;
+    for (size_t i = 0; i < opts->n_libvirt_flags; i++)
+        kvmig__strlist_add_new(&request->libvirt_flags, opts->libvirt_flags[i]);
+    if (request->libvirt_flags.n)
+        kvmig__request_take_flags(request);
 }
 
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
@@ -154,6 +175,8 @@ int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kv
         rc = validate_copy_disks(&known, where);
     if (rc == 0)
         rc = validate_volume_changes(&known, where);
+    if (rc == 0)
+        rc = validate_libvirt_flags(&known, where);
     if (rc == 0)
         fill(request, &known);
     return rc;

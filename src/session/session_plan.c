@@ -281,6 +281,14 @@ static struct kvmig_error *no_host(const char *name)
                             "host %s is not in the cluster view any more", name);
 }
 
+static struct kvmig_error *no_reach(const struct kvmig_session *session)
+{
+    return kvmig__error_new(ENOTSUP, session->plan->vm, NULL,
+                            session->plan->kube ? "Open the view with a kubeconfig."
+                                                : "Open the view with the hosts' libvirt URIs.",
+                            "a view of files can plan and explain, but not migrate");
+}
+
 /* KubeVirt's migrations are made with the cluster, not with a node: the source may have left it, the target be unknown. */
 static struct kvmig_error *make_kube_driver(struct kvmig_session *session)
 {
@@ -288,8 +296,7 @@ static struct kvmig_error *make_kube_driver(struct kvmig_session *session)
     const struct kvmig_error *lost;
 
     if (!backend || !kvmig__kube_backend_client(backend))
-        return kvmig__error_new(ENOTSUP, session->plan->vm, NULL, "Open the view with a kubeconfig.",
-                                "a view of files can plan and explain, but not migrate");
+        return no_reach(session);
     lost = kvmig__kube_backend_lost(backend, KVMIG__KUBE_VMI);
     if (lost) /* what the plan was made from may not be true any more */
         return kvmig__error_copy(lost);
@@ -308,6 +315,8 @@ static struct kvmig_error *make_driver(struct kvmig_session *session)
     target = kvmig__cluster_find_host(session->cluster, plan->target);
     if (!source || !target)
         return no_host(source ? plan->target : plan->source);
+    if (!source->backend->ops->driver_new)
+        return no_reach(session);
     session->driver = source->backend->ops->driver_new(source->backend, target->backend, session, &session->limits);
     return NULL;
 }

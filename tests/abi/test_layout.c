@@ -82,7 +82,10 @@ NEXT(kvmig_cluster_opts, reserved, on_event, 64);
 NEXT(kvmig_cluster_opts, on_event, kube, 88);
 NEXT(kvmig_cluster_opts, kube, snapshot_paths, 96);
 NEXT(kvmig_cluster_opts, snapshot_paths, n_snapshot_paths, 104);
-LAST(kvmig_cluster_opts, n_snapshot_paths, 112);
+NEXT(kvmig_cluster_opts, n_snapshot_paths, snapshot_hosts, 112);
+NEXT(kvmig_cluster_opts, snapshot_hosts, n_snapshot_hosts, 120);
+NEXT(kvmig_cluster_opts, n_snapshot_hosts, snapshot_source, 128);
+LAST(kvmig_cluster_opts, snapshot_source, 136);
 
 FIRST(kvmig_kube_opts, size);
 NEXT(kvmig_kube_opts, size, kubeconfig, 8);
@@ -154,7 +157,10 @@ NEXT(kvmig_plan_opts, target_name, target_xml, 152);
 NEXT(kvmig_plan_opts, target_xml, persistent_xml, 160);
 NEXT(kvmig_plan_opts, persistent_xml, volume_changes, 168);
 NEXT(kvmig_plan_opts, volume_changes, n_volume_changes, 176);
-LAST(kvmig_plan_opts, n_volume_changes, 184);
+NEXT(kvmig_plan_opts, n_volume_changes, libvirt_flags, 184);
+NEXT(kvmig_plan_opts, libvirt_flags, n_libvirt_flags, 192);
+NEXT(kvmig_plan_opts, n_libvirt_flags, now_ms, 200);
+LAST(kvmig_plan_opts, now_ms, 208);
 
 FIRST(kvmig_session_opts, size);
 NEXT(kvmig_session_opts, size, on_event, 8);

@@ -319,7 +319,7 @@ def test_all_slots_are_taken(kube, tool, vm, guest, second):
 def test_quota_is_full(kube, tool, vm, guest):
     kube.add_full_quota("full")
     code, plan = tool.json("plan", full_name(vm))
-    assert code == BLOCKED and "QUOTA_EXCEEDED" in {f["code"] for f in plan["findings"]}, plan["findings"]
+    assert code == 0 and plan["verdict"] == "BLOCKED" and "QUOTA_EXCEEDED" in {f["code"] for f in plan["findings"]}, plan["findings"]
     kube.post_migration(vm.name, "refused")
     tool.explained(vm, "QUOTA_EXCEEDED")
     kube.api.delete("vmim", NAMESPACE, "refused")
@@ -437,7 +437,7 @@ def test_volume_migration_is_taken_back_by_one_patch(lab, kube, local_vm):
 def test_volume_migration_copies_a_local_disk(lab, kube, tool, local_vm, ovn):
     guest = KubeGuest(lab, kube, local_vm)
     code, plan = tool.json("plan", full_name(local_vm))
-    assert code == BLOCKED and "PVC_NOT_SHARED" in {f["code"] for f in plan["findings"]}
+    assert code == 0 and plan["verdict"] == "BLOCKED" and "PVC_NOT_SHARED" in {f["code"] for f in plan["findings"]}
     report = tool.migrate(local_vm, "--volume", "disk0=k-local-new", *tool.port(local_vm), *tool.probe(local_vm))
     assert kube.claim_of(local_vm.name, "disk0") == "k-local-new"
     assert kube.vmi(local_vm.name)["status"]["migrationMethod"]

@@ -45,7 +45,7 @@ def test_local_block_device_that_only_looks_shared(lab, tool, make_vm):
     vm = make_vm("p-trap", disks=["localblk:16M"])
     guest = Guest(lab, vm)
     code, plan = tool.json("plan", vm.name, "--target", "kvmig-b")
-    assert code == BLOCKED and plan["verdict"] == "BLOCKED", plan["findings"]
+    assert code == 0 and plan["verdict"] == "BLOCKED", plan["findings"]
     found = codes(plan)
     assert "BLOCK_DEVICE_NOT_SHARED" in found or "SHARED_IDENTITY_UNPROVEN" in found, plan["findings"]
     assert tool.start(vm, "b").finish()[0] == BLOCKED
@@ -55,7 +55,7 @@ def test_local_block_device_that_only_looks_shared(lab, tool, make_vm):
 def test_shared_block_device_moves_when_the_caller_says_that_it_is_shared(lab, tool, make_vm):
     vm = make_vm("p-shared-block", disks=["sharedblk:16M"])
     guest = Guest(lab, vm)
-    assert tool.json("plan", vm.name, "--target", "kvmig-b")[0] == BLOCKED
+    assert tool.json("plan", vm.name, "--target", "kvmig-b")[1]["verdict"] == "BLOCKED"
     tool.migrate(vm, "b", "--shared", "/dev/kvmig")
     guest.assert_moved("b")
 
@@ -69,7 +69,7 @@ def test_missing_bridge_blocks(lab, tool, make_vm):
               input="<interface type='bridge'><source bridge='br9'/><model type='virtio'/></interface>")
         a.virsh("attach-device", vm.name, "/run/nic.xml", "--live")
         code, plan = tool.json("plan", vm.name, "--target", "kvmig-b")
-        assert code == 3 and plan["verdict"] == "BLOCKED", plan["findings"]
+        assert code == 0 and plan["verdict"] == "BLOCKED", plan["findings"]
         assert "br9" in str(codes(plan)["BRIDGE_MISSING"])
     finally:
         lab.destroy_vm(vm.name)
@@ -84,7 +84,7 @@ def test_vm_that_is_already_on_the_target_blocks(lab, tool, make_vm):
     b.run(["sh", "-c", "cat > /run/conflict.xml"], input=other)
     b.virsh("define", "/run/conflict.xml")
     code, plan = tool.json("plan", vm.name, "--source", "kvmig-a", "--target", "kvmig-b")
-    assert code == 3 and plan["verdict"] == "BLOCKED", plan["findings"]
+    assert code == 0 and plan["verdict"] == "BLOCKED", plan["findings"]
     code, out, err = tool.run("migrate", vm.name, "--source", "kvmig-a", "--target", "kvmig-b")
     assert code == 3
     assert vm.states()["a"].startswith("running")
@@ -115,7 +115,7 @@ def test_unreachable_target_is_a_blocker(lab, tool, make_vm):
     b.daemon("kill")
     try:
         code, plan = tool.json("plan", vm.name, "--target", b.uri)
-        assert code == 3 and plan["verdict"] == "BLOCKED"
+        assert code == 0 and plan["verdict"] == "BLOCKED"
         assert "TARGET_UNREACHABLE" in codes(plan), plan["findings"]
     finally:
         b.daemon("start")
