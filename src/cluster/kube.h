@@ -60,7 +60,9 @@ struct kvmig__tolerations {
 };
 struct kvmig__pod_term { /* required pod affinity or anti-affinity */
     struct kvmig__term selector; /* matchLabels and matchExpressions together */
-    struct kvmig__strlist namespaces; /* empty = the pod's own */
+    struct kvmig__strlist namespaces; /* none and no selector = the pod's own */
+    bool has_namespace_selector;
+    struct kvmig__term namespace_selector; /* namespaces by their labels; empty = all */
     char *topology_key;
 };
 struct kvmig__pod_terms {
@@ -157,6 +159,7 @@ struct kvmig__kube_pvc {
     struct kvmig__strlist access_modes;
     char *storage_class, *volume_mode, *phase, *volume; /* volume: the PV's name */
     uint64_t requested, capacity; /* spec.resources.requests.storage; status.capacity.storage */
+    bool populated; /* spec.dataSourceRef is there: a volume populator fills it */
 };
 struct kvmig__kube_pv {
     struct kvmig__kube_meta meta;
@@ -173,6 +176,7 @@ struct kvmig__kube_storage_class {
     struct kvmig__kube_meta meta;
     char *provisioner, *binding_mode; /* "Immediate", "WaitForFirstConsumer" */
     struct kvmig__pairs parameters;
+    struct kvmig__terms topologies; /* allowedTopologies: nodes for which volumes can be made; none = any */
 };
 struct kvmig__kube_quota {
     struct kvmig__kube_meta meta;
@@ -371,6 +375,11 @@ struct kvmig__kube_storage_profile { /* named as its storage class */
     struct kvmig__kube_meta meta;
     struct kvmig__strlist access_modes; /* of all status.claimPropertySets, in order, each once */
 };
+struct kvmig__kube_data_volume { /* its claim has the same name */
+    struct kvmig__kube_meta meta;
+    char *phase; /* "Succeeded", "WaitForFirstConsumer", "PendingPopulation", "ImportInProgress", "Failed", ... */
+    char *progress; /* "42.00%", "N/A" */
+};
 struct kvmig__kube_policy {
     struct kvmig__kube_meta meta;
     bool has_selectors; /* absent selectors match nothing */
@@ -400,7 +409,8 @@ struct kvmig__kube_policy {
     X(NAD, "NetworkAttachmentDefinition", "k8s.cni.cncf.io/v1", "network-attachment-definitions", true,                \
       kvmig__kube_nad)                                                                                                 \
     X(STORAGE_PROFILE, "StorageProfile", "cdi.kubevirt.io/v1beta1", "storageprofiles", false,                          \
-      kvmig__kube_storage_profile)
+      kvmig__kube_storage_profile)                                                                                     \
+    X(DATA_VOLUME, "DataVolume", "cdi.kubevirt.io/v1beta1", "datavolumes", true, kvmig__kube_data_volume)
 
 enum kvmig__kube_kind {
 #define X(NAME, kind, api, plural, namespaced, type) KVMIG__KUBE_##NAME,
@@ -469,6 +479,7 @@ void kvmig__kube_clear(struct kvmig__kube *kube);
 #define KVMIG__KUBE_T_POLICY struct kvmig__kube_policy
 #define KVMIG__KUBE_T_NAD struct kvmig__kube_nad
 #define KVMIG__KUBE_T_STORAGE_PROFILE struct kvmig__kube_storage_profile
+#define KVMIG__KUBE_T_DATA_VOLUME struct kvmig__kube_data_volume
 /* for (i over all objects of a kind): KVMIG__KUBE_EACH(kube, POD, pod) { ... pod->... } */
 #define KVMIG__KUBE_EACH(kube, NAME, var)                                                                              \
     for (size_t var##_i = 0; var##_i < (kube)->kinds[KVMIG__KUBE_##NAME].n; var##_i++)                                 \
@@ -510,6 +521,24 @@ const struct kvmig__kube_kubevirt *kvmig__kube_kubevirt(const struct kvmig__kube
  * every member of *out (owned: kvmig__kube_config_clear). *out_policy: the winning policy or NULL; borrowed. */
 void kvmig__kube_config_for(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
                             struct kvmig__kube_config *out, const struct kvmig__kube_policy **out_policy);
+/* Why that policy, and not another one that matches. */
+enum kvmig__kube_policy_why {
+    KVMIG__POLICY_ONLY, /* no other one matches */
+    KVMIG__POLICY_MORE_LABELS, /* it names more labels */
+    KVMIG__POLICY_MORE_VM_LABELS, /* as many, and more of them are the VM's */
+    KVMIG__POLICY_NAME, /* as many of each, and its name comes first */
+};
+struct kvmig__kube_policy_choice {
+    const struct kvmig__kube_policy *winner; /* NULL: none matches */
+    size_t vmi_labels, ns_labels; /* that it names */
+    const struct kvmig__kube_policy *second; /* the best of the others; NULL: no other one matches */
+    int32_t why; /* enum kvmig__kube_policy_why */
+};
+void kvmig__kube_policy_choice(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
+                               struct kvmig__kube_policy_choice *out);
+/* The longest pause, in ms, that the migration may cause: the option has an effect behind a gate only, and QEMU's default holds
+ * otherwise. */
+uint64_t kvmig__kube_pause_limit_ms(const struct kvmig__kube *kube, const struct kvmig__kube_config *config);
 void kvmig__kube_config_init(struct kvmig__kube_config *config); /* everything absent */
 void kvmig__kube_config_clear(struct kvmig__kube_config *config);
 void kvmig__kube_config_copy(struct kvmig__kube_config *dst, const struct kvmig__kube_config *src);

@@ -12,6 +12,7 @@
 #define NAME_LABEL "kubernetes.io/metadata.name"
 #define JOB_LABEL "kubevirt.io/migrationJobUID"
 #define STALL_FACTOR_MILLI 2000
+#define QEMU_PAUSE_MS 300
 
 /* ---- options: code defaults, the KubeVirt object, the policy ---- */
 
@@ -120,30 +121,52 @@ static bool is_better(const struct match *a, const struct match *b)
     return sum_a != sum_b ? sum_a > sum_b : a->vmi_labels > b->vmi_labels;
 }
 
-/* The list is in name order, so that of equal ones the first stays. */
-static const struct kvmig__kube_policy *winning_policy(const struct kvmig__kube *kube,
-                                                       const struct kvmig__kube_vmi *vmi)
+/* Every namespace has a label of its name. Overwrites out. */
+static void labels_of_namespace(const struct kvmig__kube *kube, const char *name, struct kvmig__pairs *out)
 {
-    const struct kvmig__kube_namespace *ns = KVMIG__KUBE_FIND(kube, NAMESPACE, NULL, vmi->meta.ns);
-    const struct kvmig__kube_policy *best = NULL;
-    struct kvmig__pairs ns_labels = { 0 };
-    struct match best_match = { 0 }, match;
+    const struct kvmig__kube_namespace *ns = KVMIG__KUBE_FIND(kube, NAMESPACE, NULL, name);
 
+    *out = (struct kvmig__pairs){ 0 };
     if (ns)
-        kvmig__pairs_copy(&ns_labels, &ns->meta.labels);
-    else if (vmi->meta.ns) /* every namespace has this label */
-        kvmig__pairs_set(&ns_labels, NAME_LABEL, vmi->meta.ns);
+        kvmig__pairs_copy(out, &ns->meta.labels);
+    else if (name)
+        kvmig__pairs_set(out, NAME_LABEL, name);
+}
+
+static int32_t why_better(const struct match *a, const struct match *b)
+{
+    if (a->vmi_labels + a->ns_labels != b->vmi_labels + b->ns_labels)
+        return KVMIG__POLICY_MORE_LABELS;
+    return a->vmi_labels != b->vmi_labels ? KVMIG__POLICY_MORE_VM_LABELS : KVMIG__POLICY_NAME;
+}
+
+/* The list is in name order, so that of equal ones the first stays. */
+void kvmig__kube_policy_choice(const struct kvmig__kube *kube, const struct kvmig__kube_vmi *vmi,
+                               struct kvmig__kube_policy_choice *out)
+{
+    struct match best = { 0 }, second = { 0 }, match;
+    struct kvmig__pairs ns_labels;
+
+    *out = (struct kvmig__kube_policy_choice){ 0 };
+    labels_of_namespace(kube, vmi->meta.ns, &ns_labels);
     KVMIG__KUBE_EACH(kube, POLICY, policy)
     {
         if (!policy_matches(policy, &vmi->meta.labels, &ns_labels, &match))
             continue;
-        if (best && !is_better(&match, &best_match))
-            continue;
-        best = policy;
-        best_match = match;
+        if (!out->winner || is_better(&match, &best)) {
+            out->second = out->winner;
+            second = best;
+            out->winner = policy;
+            best = match;
+        } else if (!out->second || is_better(&match, &second)) {
+            out->second = policy;
+            second = match;
+        }
     }
     kvmig__pairs_clear(&ns_labels);
-    return best;
+    out->vmi_labels = best.vmi_labels;
+    out->ns_labels = best.ns_labels;
+    out->why = out->second ? why_better(&best, &second) : KVMIG__POLICY_ONLY;
 }
 
 /* Asks for a label of the namespace that is not known from its name. */
@@ -176,8 +199,12 @@ void kvmig__kube_config_for(const struct kvmig__kube *kube, const struct kvmig__
                             struct kvmig__kube_config *out, const struct kvmig__kube_policy **out_policy)
 {
     const struct kvmig__kube_kubevirt *kubevirt = kvmig__kube_kubevirt(kube);
-    const struct kvmig__kube_policy *policy = vmi ? winning_policy(kube, vmi) : NULL;
+    struct kvmig__kube_policy_choice choice = { 0 };
+    const struct kvmig__kube_policy *policy;
 
+    if (vmi)
+        kvmig__kube_policy_choice(kube, vmi, &choice);
+    policy = choice.winner;
     set_defaults(out);
     if (kubevirt) {
         overlay_common(out, &kubevirt->config);
@@ -225,6 +252,15 @@ uint64_t kvmig__kube_stall_factor_milli(const struct kvmig__kube *kube, const st
         return 0;
     return config->stall_factor_milli == KVMIG__UNKNOWN || !config->stall_factor_milli ? STALL_FACTOR_MILLI
                                                                                        : config->stall_factor_milli;
+}
+
+uint64_t kvmig__kube_pause_limit_ms(const struct kvmig__kube *kube, const struct kvmig__kube_config *config)
+{
+    const struct kvmig__kube_kubevirt *kubevirt = kvmig__kube_kubevirt(kube);
+    bool tuned = (config->stall_detector && kvmig__kube_gate(kubevirt, "MigrationStallDetection")) ||
+                 (config->downtime_tuning && kvmig__kube_gate(kubevirt, "MigrationDowntimeTuning"));
+
+    return tuned && config->max_downtime_ms != KVMIG__UNKNOWN ? config->max_downtime_ms : QEMU_PAUSE_MS;
 }
 
 bool kvmig__vmi_has_vfio(const struct kvmig__kube_vmi *vmi)

@@ -68,6 +68,7 @@ static void pod_terms_clear(struct kvmig__pod_terms *terms)
     for (size_t i = 0; i < terms->n; i++) {
         term_clear(&terms->v[i].selector);
         kvmig__strlist_clear(&terms->v[i].namespaces);
+        term_clear(&terms->v[i].namespace_selector);
         free(terms->v[i].topology_key);
     }
     free(terms->v);
@@ -272,6 +273,13 @@ static void storage_class_clear(struct kvmig__kube_storage_class *storage)
     free(storage->provisioner);
     free(storage->binding_mode);
     kvmig__pairs_clear(&storage->parameters);
+    terms_clear(&storage->topologies);
+}
+
+static void data_volume_clear(struct kvmig__kube_data_volume *volume)
+{
+    free(volume->phase);
+    free(volume->progress);
 }
 
 static void quota_clear(struct kvmig__kube_quota *quota)
@@ -540,6 +548,9 @@ static void clear_body(struct kvmig__kube_meta *object)
         break;
     case KVMIG__KUBE_STORAGE_PROFILE:
         kvmig__strlist_clear(&((struct kvmig__kube_storage_profile *)object)->access_modes);
+        break;
+    case KVMIG__KUBE_DATA_VOLUME:
+        data_volume_clear((struct kvmig__kube_data_volume *)object);
         break;
     default: /* others have nothing but their metadata */
         break;

@@ -50,6 +50,9 @@ static void visit_body(struct kvmig__io *io, struct kvmig__kube_meta *object)
     case KVMIG__KUBE_STORAGE_PROFILE:
         kvmig__visit_storage_profile(io, (struct kvmig__kube_storage_profile *)object);
         break;
+    case KVMIG__KUBE_DATA_VOLUME:
+        kvmig__visit_data_volume(io, (struct kvmig__kube_data_volume *)object);
+        break;
     default: /* a Namespace or NetworkAttachmentDefinition has nothing but its metadata */
         break;
     }

@@ -109,6 +109,7 @@ void kvmig__visit_pvc(struct kvmig__io *io, struct kvmig__kube_pvc *pvc)
     kvmig__io_begin(io, "resources");
     kvmig__visit_storage(io, "requests", &pvc->requested);
     kvmig__io_end(io);
+    kvmig__io_present(io, "dataSourceRef", &pvc->populated);
     kvmig__io_end(io);
     kvmig__io_begin(io, "status");
     kvmig__io_str(io, "phase", &pvc->phase);
@@ -168,11 +169,32 @@ static bool is_secret(const struct kvmig__pair *pair)
     return false;
 }
 
+/* A topology term lists the values that each of its labels may have. */
+static bool visit_topology_label(struct kvmig__io *io, void *element)
+{
+    struct kvmig__requirement *requirement = element;
+
+    kvmig__io_str(io, "key", &requirement->key);
+    kvmig__io_strlist(io, "values", &requirement->values);
+    if (!io->encode)
+        requirement->op = kvmig__strdup("In");
+    return true;
+}
+
+static bool visit_topology(struct kvmig__io *io, void *element)
+{
+    struct kvmig__term *term = element;
+
+    KVMIG__IO_LIST(io, "matchLabelExpressions", term, visit_topology_label);
+    return true;
+}
+
 void kvmig__visit_storage_class(struct kvmig__io *io, struct kvmig__kube_storage_class *storage)
 {
     kvmig__io_str(io, "provisioner", &storage->provisioner);
     kvmig__io_str(io, "volumeBindingMode", &storage->binding_mode);
     kvmig__io_pairs(io, "parameters", &storage->parameters);
+    KVMIG__IO_LIST(io, "allowedTopologies", &storage->topologies, visit_topology);
     if (!io->encode)
         kvmig__drop_pairs(&storage->parameters, is_secret);
 }
@@ -202,6 +224,14 @@ void kvmig__visit_storage_profile(struct kvmig__io *io, struct kvmig__kube_stora
         kvmig__strlist_clear(&sets.v[i]);
     }
     free(sets.v);
+}
+
+void kvmig__visit_data_volume(struct kvmig__io *io, struct kvmig__kube_data_volume *volume)
+{
+    kvmig__io_begin(io, "status");
+    kvmig__io_str(io, "phase", &volume->phase);
+    kvmig__io_str(io, "progress", &volume->progress);
+    kvmig__io_end(io);
 }
 
 /* ---- ResourceQuota ---- */

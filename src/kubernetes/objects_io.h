@@ -102,6 +102,7 @@ void kvmig__visit_pvc(struct kvmig__io *io, struct kvmig__kube_pvc *pvc);
 void kvmig__visit_pv(struct kvmig__io *io, struct kvmig__kube_pv *pv);
 void kvmig__visit_storage_class(struct kvmig__io *io, struct kvmig__kube_storage_class *storage);
 void kvmig__visit_storage_profile(struct kvmig__io *io, struct kvmig__kube_storage_profile *profile);
+void kvmig__visit_data_volume(struct kvmig__io *io, struct kvmig__kube_data_volume *volume);
 void kvmig__visit_quota(struct kvmig__io *io, struct kvmig__kube_quota *quota);
 void kvmig__visit_event(struct kvmig__io *io, struct kvmig__kube_event *event);
 void kvmig__visit_slice(struct kvmig__io *io, struct kvmig__kube_slice *slice);

@@ -94,29 +94,34 @@ static void read_match_labels(struct kvmig__io *io, struct kvmig__term *term)
     kvmig__pairs_clear(&labels);
 }
 
-static void visit_selector(struct kvmig__io *io, struct kvmig__term *term)
+static void visit_selector(struct kvmig__io *io, const char *key, struct kvmig__term *term)
 {
-    bool there = !is_never(term);
-
-    kvmig__io_present(io, "labelSelector", &there);
-    if (!there) {
-        if (!io->encode)
-            add_never(term);
-        return;
-    }
-    kvmig__io_begin(io, "labelSelector");
+    kvmig__io_begin(io, key);
     if (!io->encode)
         read_match_labels(io, term);
     KVMIG__IO_LIST(io, "matchExpressions", term, visit_expression);
     kvmig__io_end(io);
 }
 
+static void visit_label_selector(struct kvmig__io *io, struct kvmig__term *term)
+{
+    bool there = !is_never(term);
+
+    kvmig__io_present(io, "labelSelector", &there);
+    if (there)
+        visit_selector(io, "labelSelector", term);
+    else if (!io->encode)
+        add_never(term);
+}
+
 static bool visit_pod_term(struct kvmig__io *io, void *element)
 {
     struct kvmig__pod_term *term = element;
 
-    visit_selector(io, &term->selector);
+    visit_label_selector(io, &term->selector);
     kvmig__io_strlist(io, "namespaces", &term->namespaces);
+    kvmig__io_present(io, "namespaceSelector", &term->has_namespace_selector);
+    visit_selector(io, "namespaceSelector", &term->namespace_selector);
     kvmig__io_str(io, "topologyKey", &term->topology_key);
     return true;
 }
@@ -154,7 +159,7 @@ static bool visit_spread(struct kvmig__io *io, void *element)
         return false;
     kvmig__io_str(io, "topologyKey", &spread->topology_key);
     kvmig__io_u32(io, "maxSkew", &spread->max_skew);
-    visit_selector(io, &spread->selector);
+    visit_label_selector(io, &spread->selector);
     return true;
 }
 

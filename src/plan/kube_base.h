@@ -68,9 +68,13 @@ void kvmig__kube_base_classify(struct kvmig__kube_base *base);
 /* Behind the newest heart-beat by more than KubeVirt takes: minutes, else 0. */
 int64_t kvmig__kube_heartbeat_late_min(const struct kvmig__kube_node *node, int64_t newest_min);
 int64_t kvmig__kube_heartbeat_min(const struct kvmig__kube_node *node); /* -1 = none (kube_node.c) */
+/* virt-handler's pod on a node; NULL if it is not seen (kube_node.c). */
+const struct kvmig__kube_pod *kvmig__kube_handler_on(const struct kvmig__kube_base *base, size_t node);
 uint64_t kvmig__kube_pod_request(const struct kvmig__kube_pod *pod, const char *resource); /* kube_room.c */
 #define KVMIG__LABEL_SCHEDULABLE "kubevirt.io/schedulable"
 #define KVMIG__LABEL_HEARTBEAT "kubevirt.io/heartbeat"
+#define KVMIG__NOTE_NETWORKS "k8s.v1.cni.cncf.io/networks"
+#define KVMIG__NOTE_SKIP_LABELLER "node-labeller.kubevirt.io/skip-node"
 #define KVMIG__LABEL_HOSTNAME "kubernetes.io/hostname"
 
 #endif

@@ -123,14 +123,17 @@ void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmi
 void kvmig__kube_check_state(const struct kvmig__kube_check *c); /* phase, pause (kube_state.c) */
 void kvmig__kube_check_flight(const struct kvmig__kube_check *c); /* migrations under way or left (kube_flight.c) */
 void kvmig__kube_check_waits(const struct kvmig__kube_check *c); /* slots, backup, utility volumes (kube_flight.c) */
-void kvmig__kube_check_domain(
-    const struct kvmig__kube_check *c); /* devices, guest protection, network (kube_domain.c) */
+void kvmig__kube_check_domain(const struct kvmig__kube_check *c); /* devices, guest protection (kube_domain.c) */
+void kvmig__kube_check_target_network(const struct kvmig__kube_check *c);
+void kvmig__kube_check_network(const struct kvmig__kube_check *c); /* bindings, addresses, networks (kube_network.c) */
 /* The definition of a multus network ("NAME" or "NAMESPACE/NAME"); NULL if there is none or it is not known. */
 const struct kvmig__kube_nad *kvmig__kube_nad_of(const struct kvmig__kube_check *c, const char *network);
 void kvmig__kube_check_host_model(
     const struct kvmig__kube_check *c); /* does the source tell its host model? (kube_cpu.c) */
 /* What the condition LiveMigratable says beyond what was found; after all other checks of the VM (kube_condition.c). */
 void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
+void kvmig__kube_check_backoff(const struct kvmig__kube_check *c); /* kube_backoff.c */
+void kvmig__kube_check_launcher(const struct kvmig__kube_check *c); /* the present launcher (kube_launcher.c) */
 void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
 /* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for, and a remark for a choice. */
 void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked);
@@ -154,9 +157,14 @@ void kvmig__kube_drive(const struct kvmig__kube_check *c, size_t index, struct k
 /* Decides the method of every volume. */
 void kvmig__kube_plan_volumes(const struct kvmig__kube_check *c, struct kvmig__disk_plan **out_disks, size_t *out_n);
 void kvmig__kube_check_volumes(const struct kvmig__kube_check *c); /* sharing, as seen from the VM */
+/* The target gets a claim of its own for the state of TPM or EFI. */
+bool kvmig__kube_state_is_copied(const struct kvmig__kube_check *c);
+/* Claims of which the VM's status says nothing: KubeVirt takes them for not shared. */
+void kvmig__kube_note_unobserved(const struct kvmig__kube_check *c);
 void kvmig__kube_check_copies(const struct kvmig__kube_check *c, const struct kvmig__disk_plan *disks, size_t n);
 /* Whether the target, or for want of one any other node, can use the claim's volume. */
 void kvmig__kube_check_reach(const struct kvmig__kube_check *c);
+bool kvmig__kube_has_places(const struct kvmig__kube_check *c); /* any volume that some nodes only can use */
 void kvmig__kube_check_storage(const struct kvmig__kube_check *c); /* local volumes, classes; as seen from the VM */
 bool kvmig__kube_claim_is_local(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc);
 const struct kvmig__kube_pv *kvmig__kube_pv_of(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc);
@@ -168,6 +176,9 @@ void kvmig__kube_check_destination(const struct kvmig__kube_check *c, const stru
 /* The target's labels lack key=value; *out_stale: and so do the source's now, though the launcher pod still asks for it. */
 bool kvmig__kube_lacks(const struct kvmig__kube_check *c, const char *key, const char *value, bool *out_stale);
 void kvmig__kube_note_stale(const struct kvmig__kube_check *c, const struct kvmig__strlist *keys); /* kube_node.c */
+void kvmig__kube_check_source_node(const struct kvmig__kube_check *c); /* can it send? (kube_node.c) */
+/* The VM, or its launcher, tolerates that taint; an absent effect is any (kube_node.c). */
+bool kvmig__kube_tolerates(const struct kvmig__kube_check *c, const struct kvmig__taint *taint);
 void kvmig__kube_check_node(const struct kvmig__kube_check *c); /* readiness, taints, UUID (kube_node.c) */
 void kvmig__kube_check_selectors(const struct kvmig__kube_check *c); /* labels asked for (kube_selectors.c) */
 void kvmig__kube_check_pins(const struct kvmig__kube_check *c); /* the VM alone: does it admit another node at all? */

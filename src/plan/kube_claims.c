@@ -10,6 +10,7 @@
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define RWX "ReadWriteMany"
+#define SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define MAX_ALLOWED 64 /* nodes that a finding names */
 
 const struct kvmig__kube_pv *kvmig__kube_pv_of(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
@@ -123,22 +124,88 @@ static void check_affinity(const struct kvmig__kube_check *c, const char *claim,
     free(names);
 }
 
-/* Which claim the target opens. */
+/* ---- a claim without a volume yet: where can one be made? ---- */
+
+static void check_selected(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
+{
+    const char *node = kvmig__pairs_get(&pvc->meta.annotations, SELECTED_NODE);
+    struct kvmig__strlist allowed = { 0 };
+    struct kvmig__detail d = { 0 };
+
+    if (!node || !c->target_name || !strcmp(node, c->target_name))
+        return;
+    kvmig__strlist_add(&allowed, node);
+    kvmig__detail_str(&d, "claim", pvc->meta.name);
+    kvmig__detail_list(&d, "allowed_nodes", &allowed);
+    kvmig__kube_note(c, "PV_NODE_AFFINITY", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_claim(c, pvc->meta.name), &d,
+                     "Choose that node, or make another claim.", "The volume of claim %s is being made for node %s.",
+                     pvc->meta.name, node);
+    kvmig__strlist_clear(&allowed);
+}
+
+static void check_topology(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *pvc)
+{
+    const struct kvmig__kube_storage_class *class = KVMIG__KUBE_FIND(c->kube, STORAGE_CLASS, NULL, pvc->storage_class);
+    struct kvmig__detail d = { 0 };
+
+    if (!class || !c->target || !kvmig__str_eq(class->binding_mode, "WaitForFirstConsumer") ||
+        kvmig__terms_hold(&class->topologies, &c->target->meta.labels, c->target->meta.name))
+        return;
+    kvmig__detail_str(&d, "claim", pvc->meta.name);
+    kvmig__detail_str(&d, "storage_class", class->meta.name);
+    kvmig__kube_note(c, "STORAGE_TOPOLOGY_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Choose a node in a topology of the class, or a claim of another class.",
+                     "Claim %s waits for its consumer, and class %s makes no volumes for node %s.", pvc->meta.name,
+                     class->meta.name, c->target_name);
+}
+
+/* ---- of all volumes ---- */
+
+/* Which claim the target opens. A throw-away overlay has a claim below it. */
 static const char *claim_there(const struct kvmig__kube_drive *drive)
 {
-    return drive->moves_to ? drive->moves_to : drive->claim;
+    if (drive->moves_to)
+        return drive->moves_to;
+    return kvmig__str_eq(drive->volume->kind, "ephemeral") ? drive->volume->claim : drive->claim;
+}
+
+static const struct kvmig__kube_pvc *pvc_there(const struct kvmig__kube_check *c, size_t volume)
+{
+    struct kvmig__kube_drive drive;
+
+    kvmig__kube_drive(c, volume, &drive);
+    return KVMIG__KUBE_FIND(c->kube, PVC, c->vmi->meta.ns, claim_there(&drive));
+}
+
+static bool is_unbound(const struct kvmig__kube_pvc *pvc)
+{
+    return !pvc->volume && kvmig__str_eq(pvc->phase, "Pending");
+}
+
+bool kvmig__kube_has_places(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
+        const struct kvmig__kube_pvc *pvc = pvc_there(c, i);
+        const struct kvmig__kube_pv *pv = kvmig__kube_pv_of(c, pvc);
+
+        if (pv ? pv->node_required.n != 0 : pvc && is_unbound(pvc))
+            return true;
+    }
+    return false;
 }
 
 void kvmig__kube_check_reach(const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->vmi->volumes.n; i++) {
-        struct kvmig__kube_drive drive;
-        const struct kvmig__kube_pv *pv;
+        const struct kvmig__kube_pvc *pvc = pvc_there(c, i);
+        const struct kvmig__kube_pv *pv = kvmig__kube_pv_of(c, pvc);
 
-        kvmig__kube_drive(c, i, &drive);
-        pv = kvmig__kube_pv_of(c, KVMIG__KUBE_FIND(c->kube, PVC, c->vmi->meta.ns, claim_there(&drive)));
         if (pv)
-            check_affinity(c, claim_there(&drive), pv);
+            check_affinity(c, pvc->meta.name, pv);
+        if (!pvc || !is_unbound(pvc))
+            continue;
+        check_selected(c, pvc);
+        check_topology(c, pvc);
     }
 }
 

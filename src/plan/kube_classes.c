@@ -57,7 +57,8 @@ static void write_labels(struct text *text, const struct kvmig__kube_base *base,
     for (size_t i = 0; i < node->meta.annotations.n; i++) {
         const struct kvmig__pair *note = &node->meta.annotations.v[i];
 
-        if (!kvmig__str_starts(note->key, KUBEVIRT) || kvmig__str_eq(note->key, KVMIG__LABEL_HEARTBEAT))
+        if ((!kvmig__str_starts(note->key, KUBEVIRT) && strcmp(note->key, KVMIG__NOTE_SKIP_LABELLER)) ||
+            kvmig__str_eq(note->key, KVMIG__LABEL_HEARTBEAT))
             continue;
         write_text(text, note->key);
         write_text(text, note->value);
@@ -81,21 +82,32 @@ static void write_state(struct text *text, const struct kvmig__kube_base *base, 
     write_number(text, kvmig__kube_heartbeat_late_min(node, base->newest_heartbeat_min));
 }
 
-static void write_node(struct text *text, const struct kvmig__kube_base *base, const struct kvmig__kube_node *node,
-                       bool twin)
+/* Its virt-handler, where that is seen. */
+static void write_handler(struct text *text, const struct kvmig__kube_base *base, size_t node)
 {
+    const struct kvmig__kube_pod *handler = kvmig__kube_handler_on(base, node);
+
+    write_text(text, handler ? kvmig__pairs_get(&handler->meta.annotations, KVMIG__NOTE_NETWORKS) : NULL);
+    write_number(text, handler ? 1 + kvmig__pod_is_ready_for_kubevirt(handler) : 0);
+}
+
+static void write_node(struct text *text, const struct kvmig__kube_base *base, size_t i, bool twin)
+{
+    const struct kvmig__kube_node *node = kvmig__kube_base_node(base, i);
+
     text->n = 0;
     write_labels(text, base, node);
     write_state(text, base, node);
+    write_handler(text, base, i);
     write_text(text, node->architecture);
     write_text(text, node->kernel);
     write_text(text, node->kubelet);
     write_text(text, twin ? node->system_uuid : "");
-    for (size_t i = 0; i < node->allocatable.n; i++)
-        write_text(text, node->allocatable.v[i].name);
+    for (size_t k = 0; k < node->allocatable.n; k++)
+        write_text(text, node->allocatable.v[k].name);
     write_text(text, "/");
-    for (size_t i = 0; i < node->capacity.n; i++)
-        write_text(text, node->capacity.v[i].name);
+    for (size_t k = 0; k < node->capacity.n; k++)
+        write_text(text, node->capacity.v[k].name);
 }
 
 /* ---- classes ---- */
@@ -160,7 +172,7 @@ static void group(struct kvmig__kube_base *base, const bool *twins)
     for (size_t i = 0; i < base->nodes->n; i++) {
         bool is_new;
 
-        write_node(&text, base, kvmig__kube_base_node(base, i), twins[i]);
+        write_node(&text, base, i, twins[i]);
         base->class_of[i] = class_of_text(&seen, &text, &is_new);
         if (is_new)
             *KVMIG__PUSH(&base->classes) = (uint32_t)i;

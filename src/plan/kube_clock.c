@@ -81,17 +81,20 @@ static void check_hyperv(const struct kvmig__kube_check *c)
                                             "frequencies", "reenlightenment", "tlbflush", "ipi" };
     struct kvmig__strlist missing = { 0 };
     struct kvmig__detail d = { 0 };
+    bool stale;
 
     if (!kvmig__kubevirt_gate(c, "HypervStrictCheck"))
         return;
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(labelled); i++) {
         char *key = kvmig__asprintf("%s%s", KVMIG__LABEL_HYPERV, labelled[i]);
-        bool stale;
 
         if (kvmig__strlist_has(&c->vmi->domain.hyperv, labelled[i]) && kvmig__kube_lacks(c, key, "true", &stale))
             kvmig__strlist_add(&missing, key);
         free(key);
     }
+    if (kvmig__strlist_has(&c->vmi->domain.hyperv, "evmcs") &&
+        kvmig__kube_lacks(c, KVMIG__LABEL_VENDOR "Intel", "true", &stale))
+        kvmig__strlist_add(&missing, KVMIG__LABEL_VENDOR "Intel");
     if (missing.n) {
         kvmig__detail_list(&d, "keys", &missing);
         kvmig__kube_note(c, "NODE_SELECTOR_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,

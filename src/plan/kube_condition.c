@@ -16,7 +16,7 @@ static const struct reason {
     const char *token;
     const char *codes[MAX_CODES];
 } reasons[] = {
-    { "DisksNotLiveMigratable", { "PVC_NOT_SHARED", "HOST_DISK_NOT_SHARED" } },
+    { "DisksNotLiveMigratable", { "PVC_NOT_SHARED", "HOST_DISK_NOT_SHARED", "VOLUME_STATUS_MISSING" } },
     { "InterfaceNotLiveMigratable", { "POD_BRIDGE_BINDING", "NETWORK_BINDING_NOT_MIGRATABLE" } },
     { "CPUModeLiveMigratable", { "HOST_MODEL_MISSING" } }, /* it is KubeVirt's name that lacks the "Not" */
     { "HostDeviceNotLiveMigratable", { "HOSTDEV_NOT_MIGRATABLE" } },
@@ -71,17 +71,30 @@ static char *claim_of_message(const char *message)
     return kvmig__strndup(name, strcspn(name, " ,;:"));
 }
 
-/* Whether the request takes the claim along, so that it need not be shared. */
-static bool is_moved(const struct kvmig__kube_check *c, const char *claim)
+static bool find_drive(const struct kvmig__kube_check *c, const char *claim, struct kvmig__kube_drive *out)
 {
     for (size_t i = 0; i < c->vmi->volumes.n; i++) {
-        struct kvmig__kube_drive drive;
-
-        kvmig__kube_drive(c, i, &drive);
-        if (drive.moves_to && kvmig__str_eq(drive.claim, claim))
+        kvmig__kube_drive(c, i, out);
+        if (kvmig__str_eq(out->claim, claim))
             return true;
     }
     return false;
+}
+
+/* Whether the request takes the claim along, so that it need not be shared. */
+static bool is_moved(const struct kvmig__kube_check *c, const char *claim)
+{
+    struct kvmig__kube_drive drive;
+
+    return find_drive(c, claim, &drive) && drive.moves_to;
+}
+
+/* The claim is seen to be shared: then KubeVirt's verdict is older than the claim. */
+static bool is_shared(const struct kvmig__kube_check *c, const char *claim)
+{
+    struct kvmig__kube_drive drive;
+
+    return find_drive(c, claim, &drive) && drive.modes && kvmig__strlist_has(drive.modes, "ReadWriteMany");
 }
 
 /* The claims themselves were not to be seen, but KubeVirt has seen them. */
@@ -94,8 +107,13 @@ static void explain_disks(const struct kvmig__kube_check *c, const struct kvmig_
         free(claim);
         return;
     }
-    if (!claim) {
-        if (!c->request->volume_changes.n)
+    if (!claim || is_shared(c, claim)) {
+        free(claim);
+        if (c->request->volume_changes.n)
+            return;
+        if (c->vmi->volume_status.n)
+            kvmig__kube_note_unobserved(c);
+        if (!kvmig__findings_has(c->out, "VOLUME_STATUS_MISSING"))
             note_denied(c, condition);
         return;
     }
@@ -131,31 +149,44 @@ static void explain_storage(const struct kvmig__kube_check *c, const struct kvmi
 }
 
 /* The condition says yes; something that it covers says no. */
-static void note_contradiction(const struct kvmig__kube_check *c)
+static void note_contradiction(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
 {
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
-        struct kvmig__detail d = { 0 };
+    struct kvmig__strlist tokens = { 0 };
+    struct kvmig__detail d = { 0 };
+    char *text;
 
-        if (!is_explained(c, &reasons[i]))
-            continue;
-        kvmig__detail_str(&d, "reason", reasons[i].token);
-        kvmig__kube_note(c, "LIVE_MIGRATABLE_OUTDATED", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d, NULL,
-                         "KubeVirt's condition LiveMigratable still says True; its admission would let this pass.");
-        return;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
+        if (is_explained(c, &reasons[i]) && !kvmig__str_eq(reasons[i].token, "TDXNotLiveMigratable") &&
+            !kvmig__str_eq(reasons[i].token, "SecureExecutionNotLiveMigratable")) /* these share a code with SEV */
+            kvmig__strlist_add(&tokens, reasons[i].token);
     }
+    if (tokens.n) {
+        text = kvmig__strlist_join(&tokens, ", ");
+        kvmig__detail_str(&d, "condition", condition->type);
+        kvmig__detail_list(&d, "reasons", &tokens);
+        kvmig__kube_note(c, "LIVE_MIGRATABLE_OUTDATED", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d, NULL,
+                         "KubeVirt's condition %s still says True, against %s; its admission would let this pass.",
+                         condition->type, text);
+        free(text);
+    }
+    kvmig__strlist_clear(&tokens);
 }
 
 void kvmig__kube_check_condition(const struct kvmig__kube_check *c)
 {
+    bool moves = c->request->volume_changes.n;
     const struct kvmig__kube_condition *live = kvmig__kube_condition(&c->vmi->conditions, "LiveMigratable");
     const struct kvmig__kube_condition *storage = kvmig__kube_condition(&c->vmi->conditions, "StorageLiveMigratable");
+    const struct kvmig__kube_condition *asked = moves && storage ? storage : live;
 
-    if (c->request->volume_changes.n && storage) {
-        if (kvmig__str_eq(storage->status, "False"))
-            explain_storage(c, storage);
-    } else if (live && kvmig__str_eq(live->status, "False")) {
-        explain(c, live);
-    } else if (live && kvmig__str_eq(live->status, "True") && !c->request->volume_changes.n) {
-        note_contradiction(c);
+    if (!asked)
+        return;
+    if (kvmig__str_eq(asked->status, "False")) {
+        if (asked == storage)
+            explain_storage(c, asked);
+        else
+            explain(c, asked);
+    } else if (kvmig__str_eq(asked->status, "True") && !moves) {
+        note_contradiction(c, asked);
     }
 }

@@ -111,6 +111,20 @@ static bool origin_unknown(const struct kvmig__kube_check *c)
            kvmig__str_eq(c->vmi->migration.target_node, c->vmi->node);
 }
 
+/* The target tells its CPU; what to compare that with is not seen. */
+static void note_no_source(const struct kvmig__kube_check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (c->source || !kvmig__kube_has_label(c->target, KVMIG__LABEL_FEATURE))
+        return;
+    kvmig__detail_str(&d, "missing", c->vmi->node ? c->vmi->node : "source node");
+    kvmig__kube_note(c, "CPU_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
+                     "Give the Node object that the VM runs on: its labels tell what the guest's CPU is.",
+                     "The guest has the CPU of its host, which is not seen, so node %s cannot be compared with it.",
+                     c->target_name);
+}
+
 static void check_host_model(const struct kvmig__kube_check *c, struct lacks *lacks)
 {
     struct lacks host = { 0 };
@@ -120,6 +134,7 @@ static void check_host_model(const struct kvmig__kube_check *c, struct lacks *la
         ask_as_launcher(c, lacks);
         return;
     }
+    note_no_source(c);
     if (!origin_unknown(c)) {
         ask_as_source_host(c, lacks);
         return;
@@ -192,21 +207,59 @@ void kvmig__kube_check_host_model(const struct kvmig__kube_check *c)
                            "See virt-handler on the VM's node, which writes the label.");
 }
 
+static const char *host_model_of(const struct kvmig__kube_node *node)
+{
+    const char *model = NULL;
+
+    for (size_t i = 0; node && i < node->meta.labels.n && !model; i++)
+        model = kvmig__after_prefix(node->meta.labels.v[i].key, KVMIG__LABEL_HOST_MODEL);
+    return model;
+}
+
 static void check_obsolete(const struct kvmig__kube_check *c)
 {
     struct kvmig__detail d = { 0 };
-    const char *model = NULL;
 
     if (!kvmig__pairs_get(&c->target->meta.labels, OBSOLETE))
         return;
-    for (size_t i = 0; i < c->target->meta.labels.n && !model; i++)
-        model = kvmig__after_prefix(c->target->meta.labels.v[i].key, KVMIG__LABEL_HOST_MODEL);
-    kvmig__detail_str(&d, "model", model);
+    kvmig__detail_str(&d, "model", host_model_of(c->target));
     kvmig__detail_str(&d, "label", OBSOLETE);
     kvmig__kube_note(c, "CPU_MODEL_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
                      "Choose another node, or change the list of obsolete models of the KubeVirt object.",
                      "The host model of %s counts as obsolete: host-model VMs are not scheduled there.",
                      c->target_name);
+}
+
+/* ---- obsolete models: no node lists them, whatever its hardware ---- */
+
+/* "Conroe" also stands for "Conroe-v1". */
+static bool is_same_model(const char *model, const char *listed)
+{
+    size_t n = strlen(listed);
+
+    return !strncmp(model, listed, n) && (!model[n] || !strcmp(model + n, "-v1"));
+}
+
+/* The KubeVirt object's list replaces the built-in one. */
+static bool is_obsolete(const struct kvmig__kube_check *c, const char *model)
+{
+    static const char *const built_in[] = { "486",    "pentium",  "pentium2", "pentium3",   "pentiumpro", "coreduo",
+                                            "n270",   "core2duo", "Conroe",   "athlon",     "phenom",     "qemu32",
+                                            "qemu64", "kvm32",    "kvm64",    "Opteron_G1", "Opteron_G2" };
+    const struct kvmig__kube_kubevirt *kubevirt = c->kubevirt;
+
+    if (kubevirt && kubevirt->obsolete_models_given) {
+        for (size_t i = 0; i < kubevirt->obsolete_models.n; i++) {
+            if (is_same_model(model, kubevirt->obsolete_models.v[i]))
+                return true;
+        }
+        return false;
+    }
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(built_in); i++) {
+        if (is_same_model(model, built_in[i]))
+            return true;
+    }
+    return false;
 }
 
 /* ---- findings of a target ---- */
@@ -217,9 +270,16 @@ static void note_lacks(const struct kvmig__kube_check *c, struct lacks *lacks)
     char *names;
 
     for (size_t i = 0; i < lacks->models.n; i++) {
+        bool obsolete = is_obsolete(c, lacks->models.v[i]);
+
         kvmig__detail_str(&d, "model", lacks->models.v[i]);
+        if (obsolete)
+            kvmig__detail_str(&d, "reason", "obsolete");
         kvmig__kube_note(c, "CPU_MODEL_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
-                         "Choose a node that lists the model, or restart the VM with one that all nodes have.",
+                         obsolete
+                             ? "Take it from the obsolete models of the KubeVirt object (obsoleteCPUModels), or "
+                               "restart the VM with another one."
+                             : "Choose a node that lists the model, or restart the VM with one that all nodes have.",
                          "Node %s does not offer the CPU model %s.", c->target_name, lacks->models.v[i]);
     }
     if (lacks->features.n) {
@@ -278,20 +338,60 @@ static void check_forbidden_features(const struct kvmig__kube_check *c)
 
 /* ---- host-passthrough: the scheduler asks for the vendor only ---- */
 
+/* Features that labels of the source name with one prefix, and none of the target with the other. */
+static void missing_there(const struct kvmig__kube_check *c, const char *prefix, const char *there,
+                          struct kvmig__strlist *out)
+{
+    for (size_t i = 0; i < c->source->meta.labels.n; i++) {
+        const char *feature = kvmig__after_prefix(c->source->meta.labels.v[i].key, prefix);
+        char *key = feature ? kvmig__asprintf("%s%s", there, feature) : NULL;
+
+        if (key && !kvmig__pairs_get(&c->target->meta.labels, key))
+            kvmig__strlist_add_new(out, feature);
+        free(key);
+    }
+}
+
+/* Nothing tells their features, but they are of two generations. */
+static void note_generations(const struct kvmig__kube_check *c, const char *source, const char *target)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "source", source);
+    kvmig__detail_str(&d, "target", target);
+    kvmig__detail_str(&d, "missing", KVMIG__LABEL_FEATURE);
+    kvmig__kube_note(
+        c, "CPU_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
+        "Compare the CPUs: what the guest sees and the target lacks makes it fail sooner or later.",
+        "The guest sees the source's own CPU (%s); node %s has another one (%s), and their features are not "
+        "told.",
+        source, c->target_name, target);
+}
+
+/* What a host model requires beside its name can be compared among equal names only. */
+static void compare_hosts(const struct kvmig__kube_check *c, struct kvmig__strlist *missing)
+{
+    const char *source = host_model_of(c->source), *target = host_model_of(c->target);
+
+    if (kvmig__kube_has_label(c->target, KVMIG__LABEL_FEATURE)) {
+        missing_there(c, KVMIG__LABEL_FEATURE, KVMIG__LABEL_FEATURE, missing);
+        missing_there(c, KVMIG__LABEL_HOST_FEATURE, KVMIG__LABEL_FEATURE, missing);
+    } else if (source && target && strcmp(source, target) != 0) {
+        note_generations(c, source, target);
+    } else if (kvmig__kube_has_label(c->target, KVMIG__LABEL_HOST_FEATURE)) {
+        missing_there(c, KVMIG__LABEL_HOST_FEATURE, KVMIG__LABEL_HOST_FEATURE, missing);
+    }
+}
+
 static void check_passthrough(const struct kvmig__kube_check *c)
 {
     struct kvmig__strlist missing = { 0 };
     struct kvmig__detail d = { 0 };
     char *names;
 
-    if (!c->source || !kvmig__kube_has_label(c->target, KVMIG__LABEL_FEATURE))
+    if (!c->source)
         return;
-    for (size_t i = 0; i < c->source->meta.labels.n; i++) {
-        const char *key = c->source->meta.labels.v[i].key, *feature = kvmig__after_prefix(key, KVMIG__LABEL_FEATURE);
-
-        if (feature && !kvmig__pairs_get(&c->target->meta.labels, key))
-            kvmig__strlist_add(&missing, feature);
-    }
+    compare_hosts(c, &missing);
     if (missing.n) {
         names = kvmig__strlist_join(&missing, ", ");
         kvmig__detail_list(&d, "features", &missing);

@@ -116,13 +116,29 @@ static void note_limit(const struct kvmig__kube_check *c, char *object, uint64_t
                      cluster ? "in the cluster" : "from this node");
 }
 
+/* Of a view that leaves part of the cluster out; where nothing was said of migrations there is nothing to say. */
+static void note_slots_unknown(const struct kvmig__kube_check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (!c->kube->scoped)
+        return;
+    kvmig__detail_str(&d, "missing", "migrations of all namespaces");
+    kvmig__kube_note(
+        c, "LIMITS_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d,
+        "Look at the whole cluster, with an account that may list migrations and VMs in all namespaces.",
+        "Whether a slot for another migration is free is not known: this view shows a part of the cluster.");
+}
+
 static void check_slots(const struct kvmig__kube_check *c)
 {
     struct kvmig__kube_slots slots;
 
     kvmig__kube_slots(c->kube, c->vmi->node, &slots);
-    if (!slots.known)
+    if (!slots.known) {
+        note_slots_unknown(c);
         return;
+    }
     if (slots.running >= slots.limit)
         note_limit(c, kvmig__strdup("cluster"), slots.running, slots.limit, true);
     if (c->vmi->node && slots.outbound >= slots.outbound_limit)
@@ -180,10 +196,75 @@ static void check_drain(const struct kvmig__kube_check *c)
                          "The VM has hotplugged volumes, and a drain may evict their pod before the VM has moved.");
 }
 
+/* ---- what KubeVirt does by itself ---- */
+
+/* It makes a migration for these, whoever else asks for one. */
+static void check_automatic(const struct kvmig__kube_check *c)
+{
+    static const char *const types[] = { "MigrationRequired", "HotVCPUChange", "HotMemoryChange" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(types); i++) {
+        const struct kvmig__kube_condition *condition = kvmig__kube_condition(&c->vmi->conditions, types[i]);
+        struct kvmig__detail d = { 0 };
+
+        if (!condition || !kvmig__str_eq(condition->status, "True"))
+            continue;
+        kvmig__detail_str(&d, "condition", types[i]);
+        kvmig__detail_str(&d, "reason", condition->reason);
+        kvmig__kube_note(c, "AUTOMATIC_MIGRATION_DUE", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
+                         "Let it do so; a migration of one's own carries the change out as well, if it comes first.",
+                         "KubeVirt is going to migrate the VM by itself, to carry a change out (%s).", types[i]);
+    }
+}
+
+/* Of a set of volumes that is on its way every migration takes the whole. */
+static void check_volumes_under_way(const struct kvmig__kube_check *c)
+{
+    struct kvmig__strlist names = { 0 };
+    struct kvmig__detail d = { 0 };
+
+    if (c->request->volume_changes.n || !kvmig__kube_condition_is(&c->vmi->conditions, "VolumesChange", "True"))
+        return;
+    for (size_t i = 0; i < c->vmi->migrated_volumes.n; i++)
+        kvmig__strlist_add(&names, c->vmi->migrated_volumes.v[i].name);
+    kvmig__detail_list(&d, "volumes", &names);
+    kvmig__kube_note(c, "VOLUME_MIGRATION_IN_PROGRESS", KVMIG_SEVERITY_WARN, kvmig__kube_object_vm(c), &d,
+                     "Leave it to KubeVirt, which makes the migration; or revert all of its volumes at once.",
+                     "A volume migration of the VM is under way: whatever migration comes next copies those volumes.");
+    kvmig__strlist_clear(&names);
+}
+
+/* A volume that is just being plugged has no pod on the target, and the migration waits for one. */
+static void check_hotplug(const struct kvmig__kube_check *c)
+{
+    static const char *const passing[] = { "Pending", "Bound", "AttachedToNode", "Detaching", "UnMountedFromPod" };
+
+    for (size_t i = 0; i < c->vmi->volume_status.n; i++) {
+        const struct kvmig__kube_volume_status *status = &c->vmi->volume_status.v[i];
+        bool passes = false;
+        struct kvmig__detail d = { 0 };
+
+        for (size_t k = 0; status->hotplug && k < KVMIG__N_ELEMENTS(passing); k++)
+            passes = passes || kvmig__str_eq(status->phase, passing[k]);
+        if (!passes)
+            continue;
+        kvmig__detail_str(&d, "phase", status->phase);
+        kvmig__detail_str(&d, "reason", status->reason);
+        kvmig__kube_note(c, "HOTPLUG_IN_PROGRESS", KVMIG_SEVERITY_WARN, kvmig__kube_object_volume(status->name), &d,
+                         "Wait until it is ready, or gone: the target's attachment pod is made once, at the beginning.",
+                         "Volume %s is just being plugged in or out (%s).", status->name ? status->name : "?",
+                         status->phase);
+    }
+}
+
 void kvmig__kube_check_waits(const struct kvmig__kube_check *c)
 {
     check_slots(c);
     check_backup(c);
     check_utility_volumes(c);
     check_drain(c);
+    check_automatic(c);
+    check_volumes_under_way(c);
+    check_hotplug(c);
+    kvmig__kube_check_backoff(c);
 }

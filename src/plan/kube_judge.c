@@ -79,6 +79,7 @@ static void judge_class(const struct judging *j, size_t node, bool shared, struc
     c.target_name = shared ? KVMIG__ANY_NODE : c.target->meta.name;
     c.out = &out->findings;
     kvmig__kube_check_node(&c);
+    kvmig__kube_check_target_network(&c);
     kvmig__kube_check_selectors(&c);
     kvmig__kube_check_cpu(&c);
     kvmig__kube_check_clock(&c);
@@ -132,21 +133,6 @@ static void judge_classes(struct judging *j)
 
 /* ---- one node ---- */
 
-static bool has_bound_volumes(const struct kvmig__kube_check *c)
-{
-    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
-        struct kvmig__kube_drive drive;
-        const struct kvmig__kube_pv *pv;
-
-        kvmig__kube_drive(c, i, &drive);
-        pv = kvmig__kube_pv_of(
-            c, KVMIG__KUBE_FIND(c->kube, PVC, c->vmi->meta.ns, drive.moves_to ? drive.moves_to : drive.claim));
-        if (pv && pv->node_required.n)
-            return true;
-    }
-    return false;
-}
-
 static bool has_neighbours(const struct kvmig__kube_check *c)
 {
     const struct kvmig__placement *placement = &c->vmi->placement;
@@ -188,7 +174,7 @@ struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, co
     struct judging j = { .check = c,
                          .lazy = lazy,
                          .alone = base->nodes->n <= FEW || c->vmi->tsc_frequency_hz,
-                         .reach = has_bound_volumes(c) };
+                         .reach = kvmig__kube_has_places(c) };
     const struct kvmig__kube_column *memory = kvmig__kube_base_column(base, c->index->nodes, "memory");
 
     lazy->nodes = kvmig__kube_nodes_ref(c->index->nodes);

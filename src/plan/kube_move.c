@@ -145,6 +145,22 @@ static void check_under_way(const struct kvmig__kube_check *c)
     kvmig__strlist_clear(&names);
 }
 
+/* StorageLiveMigratable denies them for all disks, also of volumes that stay. */
+static void check_all_reservations(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->domain.disks.n; i++) {
+        const struct kvmig__kube_disk *disk = &c->vmi->domain.disks.v[i];
+
+        if (!disk->reservation || kvmig__findings_has(c->out, "PERSISTENT_RESERVATION") ||
+            kvmig__kubevirt_is_at_least(c, 1, 9) == 0) /* kube_domain.c says so */
+            continue;
+        kvmig__kube_note(c, "PERSISTENT_RESERVATION", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_volume(disk->name),
+                         NULL, "The change would apply at the next start only: stop the VM for it.",
+                         "Disk %s holds SCSI reservations; with such a disk KubeVirt moves no volume of the VM.",
+                         disk->name);
+    }
+}
+
 /* ---- the cluster ---- */
 
 static void check_methods(const struct kvmig__kube_check *c)
@@ -177,16 +193,33 @@ static void check_cluster(const struct kvmig__kube_check *c)
                          "Changes of VMs are kept for their next start (%s): the volumes would not move.",
                          kubevirt->rollout_strategy);
     }
-    if (kvmig__kube_is_updating(kubevirt)) {
-        kvmig__detail_str(&d, "phase", kubevirt->phase);
-        kvmig__kube_note(c, "KUBEVIRT_UPDATING", KVMIG_SEVERITY_WARN, kvmig__strdup("cluster"), &d,
-                         "Wait for the end of its roll-out.",
-                         "KubeVirt itself is being rolled out, and begins no volume migration until that is done.");
+    if (kvmig__kubevirt_is_at_least(c, 1, 3) == 0) {
+        kvmig__detail_str(&d, "version", kubevirt->version);
+        kvmig__detail_str(&d, "since", "1.3");
+        kvmig__kube_note(c, "KUBEVIRT_TOO_OLD", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
+                         "Update KubeVirt.", "KubeVirt %s does not know volume migrations.", kubevirt->version);
     }
+}
+
+/* Each node gets a new virt-handler then, which carries the copy; it waits for it, but not for ever. */
+static void check_update(const struct kvmig__kube_check *c)
+{
+    bool moves = c->request->volume_changes.n;
+    struct kvmig__detail d = { 0 };
+
+    if (!kvmig__kube_is_updating(c->kubevirt))
+        return;
+    kvmig__detail_str(&d, "phase", c->kubevirt->phase);
+    kvmig__kube_note(c, "KUBEVIRT_UPDATING", moves ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO,
+                     kvmig__strdup("cluster"), &d, "Wait for the end of its roll-out.",
+                     "KubeVirt itself is being rolled out: %s.",
+                     moves ? "it begins no volume migration until that is done"
+                           : "a copy that takes longer than five minutes may break when virt-handler is replaced");
 }
 
 void kvmig__kube_check_move(const struct kvmig__kube_check *c)
 {
+    check_update(c);
     if (!c->request->volume_changes.n)
         return;
     for (size_t i = 0; i < c->request->volume_changes.n; i++)
@@ -194,6 +227,7 @@ void kvmig__kube_check_move(const struct kvmig__kube_check *c)
     check_vm(c);
     check_under_way(c);
     check_cluster(c);
+    check_all_reservations(c);
     if (c->config->post_copy > 0 || c->request->flags & KVMIG_PLAN_ALLOW_POSTCOPY)
         kvmig__kube_note(c, "POSTCOPY_WITH_VOLUME_MIGRATION", KVMIG_SEVERITY_WARN, kvmig__kube_object_vm(c), NULL,
                          "Forbid post-copy for this migration.",

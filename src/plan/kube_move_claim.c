@@ -116,6 +116,49 @@ static void check_users(const struct kvmig__kube_check *c, const struct kvmig__k
     }
 }
 
+/* A pod that holds it, such as one that was made to have it bound, goes on holding it on its own node. */
+static void check_holders(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *to)
+{
+    KVMIG__KUBE_EACH(c->kube, POD, pod)
+    {
+        struct kvmig__detail d = { 0 };
+
+        if (kvmig__pod_is_final(pod) || !kvmig__str_eq(pod->meta.ns, to->meta.ns) || kvmig__pod_is_launcher(pod) ||
+            !kvmig__strlist_has(&pod->claims, to->meta.name))
+            continue;
+        kvmig__detail_str(&d, "pod", pod->meta.name);
+        kvmig__detail_str(&d, "node", pod->node);
+        kvmig__kube_note(c, "DEST_VOLUME_HELD_BY_POD", KVMIG_SEVERITY_WARN, kvmig__kube_object_claim(c, to->meta.name),
+                         &d, "Let that pod end before the migration begins.", "Claim %s is in use by pod %s.",
+                         to->meta.name, pod->meta.name);
+    }
+}
+
+/* ---- the DataVolume of that name ----
+ * KubeVirt takes one that is not filled yet only if a volume populator fills it; else the change waits for a restart. */
+
+static void check_data_volume(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive,
+                              const struct kvmig__kube_pvc *to)
+{
+    const struct kvmig__kube_data_volume *volume =
+        KVMIG__KUBE_FIND(c->kube, DATA_VOLUME, c->vmi->meta.ns, drive->moves_to);
+    struct kvmig__detail d = { 0 };
+
+    if (!volume || !volume->phase || kvmig__str_eq(volume->phase, "Succeeded") ||
+        kvmig__str_eq(volume->phase, "PendingPopulation") || (to && to->populated))
+        return;
+    kvmig__detail_str(&d, "phase", volume->phase);
+    if (volume->progress)
+        kvmig__detail_str(&d, "progress", volume->progress);
+    kvmig__kube_note(
+        c, "DATA_VOLUME_NOT_READY", to ? KVMIG_SEVERITY_BLOCKER : KVMIG_SEVERITY_WARN,
+        kvmig__asprintf("datavolume/%s/%s", volume->meta.ns ? volume->meta.ns : "default", volume->meta.name), &d,
+        "Wait until its phase is Succeeded; for a class that waits for its first consumer, have it bound "
+        "immediately, or use a plain claim.",
+        "DataVolume %s is not ready (%s): KubeVirt would keep the change for the VM's next start.", volume->meta.name,
+        volume->phase);
+}
+
 /* ---- binding ---- */
 
 static void check_unbound(const struct kvmig__kube_check *c, const struct kvmig__kube_pvc *to)
@@ -164,6 +207,7 @@ void kvmig__kube_check_destination(const struct kvmig__kube_check *c, const stru
 {
     const struct kvmig__kube_pvc *to = KVMIG__KUBE_FIND(c->kube, PVC, c->vmi->meta.ns, drive->moves_to);
 
+    check_data_volume(c, drive, to);
     if (!to) {
         if (kvmig__kube_is_known(c->kube, KVMIG__KUBE_PVC))
             note_missing(c, drive);
@@ -172,6 +216,7 @@ void kvmig__kube_check_destination(const struct kvmig__kube_check *c, const stru
     check_size(c, drive, to);
     check_access(c, drive, to);
     check_users(c, to);
+    check_holders(c, to);
     if (!is_bound(to))
         check_unbound(c, to);
 }

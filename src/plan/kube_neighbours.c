@@ -24,9 +24,28 @@ static bool selects(const struct kvmig__term *selector, const struct kvmig__pair
     return true; /* an empty label selector selects all */
 }
 
-static bool in_namespaces(const struct kvmig__strlist *namespaces, const char *own, const char *ns)
+/* Of a namespace that is not seen the label that all have is known. */
+static bool selects_namespace(const struct kvmig__kube *kube, const struct kvmig__term *selector, const char *name)
 {
-    return namespaces->n ? kvmig__strlist_has(namespaces, ns) : kvmig__str_eq(own, ns);
+    const struct kvmig__kube_namespace *ns = KVMIG__KUBE_FIND(kube, NAMESPACE, NULL, name);
+    struct kvmig__pairs labels = { 0 };
+    bool selected;
+
+    if (ns)
+        return selects(selector, &ns->meta.labels);
+    kvmig__pairs_set(&labels, "kubernetes.io/metadata.name", name ? name : "default");
+    selected = selects(selector, &labels);
+    kvmig__pairs_clear(&labels);
+    return selected;
+}
+
+static bool in_namespaces(const struct kvmig__kube *kube, const struct kvmig__pod_term *term, const char *own,
+                          const char *ns)
+{
+    if (!term->namespaces.n && !term->has_namespace_selector)
+        return kvmig__str_eq(own, ns);
+    return kvmig__strlist_has(&term->namespaces, ns) ||
+           (term->has_namespace_selector && selects_namespace(kube, &term->namespace_selector, ns));
 }
 
 /* The topology domain of the node that a pod runs on; NULL if not known. */
@@ -73,7 +92,7 @@ static void collect_own(struct kvmig__kube_index *index, const struct kvmig__kub
                         const struct kvmig__pod_terms *terms, size_t first_rule, const struct kvmig__kube_pod *pod)
 {
     for (size_t i = 0; i < terms->n; i++) {
-        if (in_namespaces(&terms->v[i].namespaces, c->vmi->meta.ns, pod->meta.ns) &&
+        if (in_namespaces(c->kube, &terms->v[i], c->vmi->meta.ns, pod->meta.ns) &&
             selects(&terms->v[i].selector, &pod->meta.labels))
             add_neighbour(index, first_rule + i, terms->v[i].topology_key, pod);
     }
@@ -87,7 +106,7 @@ static void collect_others(struct kvmig__kube_index *index, const struct kvmig__
     for (size_t i = 0; i < terms->n && pod != c->pod; i++) {
         const struct kvmig__pod_term *term = &terms->v[i];
 
-        if (!term->topology_key || !in_namespaces(&term->namespaces, pod->meta.ns, c->vmi->meta.ns) ||
+        if (!term->topology_key || !in_namespaces(c->kube, term, pod->meta.ns, c->vmi->meta.ns) ||
             !selects(&term->selector, own_labels(c)))
             continue;
         kvmig__strlist_add_new(&index->repelling_keys, term->topology_key);
@@ -142,6 +161,18 @@ void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struc
         collect(index, c, c->whatif->moved.v[i]);
 }
 
+/* Only nodes that the VM's own selector and affinity admit make up the domains that are compared. */
+static bool is_eligible(const struct kvmig__kube_check *c, const struct kvmig__kube_node *node)
+{
+    const struct kvmig__pairs *selector = &c->vmi->placement.node_selector;
+
+    for (size_t i = 0; i < selector->n; i++) {
+        if (!kvmig__str_eq(kvmig__pairs_get(&node->meta.labels, selector->v[i].key), selector->v[i].value))
+            return false;
+    }
+    return kvmig__terms_hold(&c->vmi->placement.node_required, &node->meta.labels, node->meta.name);
+}
+
 void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->vmi->placement.spread.n; i++) {
@@ -155,7 +186,7 @@ void kvmig__kube_count_spread(struct kvmig__kube_index *index, const struct kvmi
             size_t n;
 
             kvmig__kube_neighbours_in(index, rule_of_spread(c, i), key, domain, &n);
-            if (domain && n < *least)
+            if (domain && n < *least && is_eligible(c, node))
                 *least = n;
         }
     }
@@ -238,7 +269,7 @@ static void check_spread(const struct kvmig__kube_check *c)
         struct kvmig__detail d = { 0 };
         size_t there;
 
-        if (!domain || !spread->max_skew)
+        if (!domain || !spread->max_skew || least == KVMIG__UNKNOWN)
             continue;
         around(c, rule_of_spread(c, i), spread->topology_key, &there);
         if (there + selects(&spread->selector, own_labels(c)) <= least + spread->max_skew)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The target node as such: ready, schedulable, alive, not tainted against the VM, another machine than the source. Pure; any thread.
+ * The target node as such: ready, schedulable, alive, not tainted against the VM, another machine than the source; and whether the
+ * source can send. Pure; any thread.
  */
 #include "plan/kube_checks.h"
 
@@ -44,6 +45,16 @@ void kvmig__kube_note_stale(const struct kvmig__kube_check *c, const struct kvmi
 
 /* ---- ready, schedulable, alive ---- */
 
+const struct kvmig__kube_pod *kvmig__kube_handler_on(const struct kvmig__kube_base *base, size_t node)
+{
+    for (size_t i = node < base->nodes->n ? base->first[node] : 0; node < base->nodes->n && i < base->first[node + 1];
+         i++) {
+        if (kvmig__str_eq(kvmig__pairs_get(&base->pods[i]->meta.labels, "kubevirt.io"), "virt-handler"))
+            return base->pods[i];
+    }
+    return NULL;
+}
+
 static void not_schedulable(const struct kvmig__kube_check *c, const char *reason, const char *hint, const char *what)
 {
     struct kvmig__detail d = { 0 };
@@ -67,6 +78,39 @@ static void check_schedulable(const struct kvmig__kube_check *c)
     if (!kvmig__str_eq(schedulable, "true") && c->index->nodes_labelled)
         not_schedulable(c, KVMIG__LABEL_SCHEDULABLE, "See virt-handler and the device plugins on that node.",
                         "is not offered for VMs: its label " KVMIG__LABEL_SCHEDULABLE " is not \"true\"");
+}
+
+/* The taints follow from these conditions; objects that are cut down may lack them. */
+static void check_pressure(const struct kvmig__kube_check *c)
+{
+    static const struct {
+        const char *condition, *taint;
+    } pressures[] = {
+        { "DiskPressure", "node.kubernetes.io/disk-pressure" },
+        { "PIDPressure", "node.kubernetes.io/pid-pressure" },
+        { "NetworkUnavailable", "node.kubernetes.io/network-unavailable" },
+    };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(pressures); i++) {
+        struct kvmig__taint taint = { .key = (char *)pressures[i].taint, .effect = (char *)"NoSchedule" };
+        char *what;
+
+        if (!kvmig__kube_condition_is(&c->target->conditions, pressures[i].condition, "True") ||
+            kvmig__kube_tolerates(c, &taint))
+            continue;
+        what = kvmig__asprintf("has the condition %s, which keeps new pods away", pressures[i].condition);
+        not_schedulable(c, pressures[i].condition, "See the node's conditions.", what);
+        free(what);
+    }
+}
+
+static void check_handler(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_pod *handler = kvmig__kube_handler_on(c->index->base, c->target_at);
+
+    if (handler && handler->phase && !kvmig__pod_is_ready_for_kubevirt(handler))
+        not_schedulable(c, "virt-handler", "See the pod of virt-handler on that node.",
+                        "cannot receive a migration: its virt-handler is not ready");
 }
 
 static bool read_digits(const char **text, size_t n, int64_t *out)
@@ -111,21 +155,54 @@ int64_t kvmig__kube_heartbeat_late_min(const struct kvmig__kube_node *node, int6
     return own >= 0 && newest_min - own > HEARTBEAT_LIMIT_MIN ? newest_min - own : 0;
 }
 
+static void detail_of_heartbeat(struct kvmig__detail *d, const struct kvmig__kube_node *node, int64_t behind)
+{
+    kvmig__detail_str(d, "reason", "heartbeat");
+    kvmig__detail_str(d, "heartbeat", kvmig__pairs_get(&node->meta.annotations, HEARTBEAT));
+    kvmig__detail_uint(d, "behind_min", (uint64_t)behind);
+}
+
 /* Against the newest heart-beat of all nodes: so the question needs no clock, and old files can be judged. */
 static void check_heartbeat(const struct kvmig__kube_check *c)
 {
-    int64_t late = kvmig__kube_heartbeat_late_min(c->target, c->index->newest_heartbeat_min);
+    int64_t behind = kvmig__kube_heartbeat_late_min(c->target, c->index->newest_heartbeat_min);
     struct kvmig__detail d = { 0 };
 
-    if (!late)
+    if (!behind)
         return;
-    kvmig__detail_str(&d, "reason", "heartbeat");
-    kvmig__detail_str(&d, "heartbeat", kvmig__pairs_get(&c->target->meta.annotations, HEARTBEAT));
-    kvmig__detail_uint(&d, "behind_min", (uint64_t)late);
+    detail_of_heartbeat(&d, c->target, behind);
     kvmig__kube_note(c, "NODE_NOT_SCHEDULABLE", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
                      "See virt-handler on that node; without it no migration is received there.",
                      "The last heart-beat of virt-handler on %s is %" PRId64 " minutes older than that of others.",
-                     c->target_name, late);
+                     c->target_name, behind);
+}
+
+/* It has to send: a migration that its virt-handler does not start hangs until the target launcher gives up. */
+void kvmig__kube_check_source_node(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_condition *ready;
+    struct kvmig__detail d = { 0 };
+    int64_t behind;
+
+    if (!c->source)
+        return;
+    behind = kvmig__kube_heartbeat_late_min(c->source, c->index->newest_heartbeat_min);
+    ready = kvmig__kube_condition(&c->source->conditions, "Ready");
+    if (behind) {
+        detail_of_heartbeat(&d, c->source, behind);
+        kvmig__kube_note(
+            c, "SOURCE_NODE_NOT_READY", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->source->meta.name), &d,
+            "See virt-handler on that node; without it no migration leaves it.",
+            "The last heart-beat of virt-handler on the VM's node %s is %" PRId64 " minutes older than that of others.",
+            c->source->meta.name, behind);
+    } else if (ready && !kvmig__str_eq(ready->status, "True")) {
+        kvmig__detail_str(&d, "reason", "not Ready");
+        kvmig__detail_str(&d, "status", ready->status);
+        kvmig__kube_note(
+            c, "SOURCE_NODE_NOT_READY", KVMIG_SEVERITY_WARN, kvmig__asprintf("node/%s", c->source->meta.name), &d,
+            "See the node's conditions; if its virt-handler does not answer, the migration will not begin.",
+            "The VM's node %s is not Ready.", c->source->meta.name);
+    }
 }
 
 /* ---- taints ---- */
@@ -152,6 +229,16 @@ static bool any_tolerates(const struct kvmig__tolerations *tolerations, const st
     return false;
 }
 
+/* Kubernetes itself gives this toleration to all pods that ask for memory, as launchers do. */
+#define MEMORY_PRESSURE "node.kubernetes.io/memory-pressure"
+
+bool kvmig__kube_tolerates(const struct kvmig__kube_check *c, const struct kvmig__taint *taint)
+{
+    return any_tolerates(&c->vmi->placement.tolerations, taint) ||
+           (c->pod && any_tolerates(&c->pod->placement.tolerations, taint)) ||
+           kvmig__str_eq(taint->key, MEMORY_PRESSURE);
+}
+
 static void check_taints(const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->target->taints.n; i++) {
@@ -160,8 +247,7 @@ static void check_taints(const struct kvmig__kube_check *c)
 
         if (!kvmig__str_eq(taint->effect, "NoSchedule") && !kvmig__str_eq(taint->effect, "NoExecute"))
             continue;
-        if (any_tolerates(&c->vmi->placement.tolerations, taint) ||
-            (c->pod && any_tolerates(&c->pod->placement.tolerations, taint)))
+        if (kvmig__kube_tolerates(c, taint))
             continue;
         kvmig__detail_str(&d, "key", taint->key);
         kvmig__detail_str(&d, "value", taint->value);
@@ -171,6 +257,21 @@ static void check_taints(const struct kvmig__kube_check *c)
                          "Node %s has the taint %s:%s, which the VM does not tolerate.", c->target_name,
                          taint->key ? taint->key : "?", taint->effect);
     }
+}
+
+/* ---- labels ---- */
+
+/* Then what the labels say is as old as that. */
+static void check_frozen_labels(const struct kvmig__kube_check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (!kvmig__pairs_get(&c->target->meta.annotations, KVMIG__NOTE_SKIP_LABELLER))
+        return;
+    kvmig__detail_str(&d, "annotation", KVMIG__NOTE_SKIP_LABELLER);
+    kvmig__kube_note(c, "NODE_LABELS_FROZEN", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
+                     "Take the annotation from the node, if its CPU, kernel or QEMU has changed since.",
+                     "The labels of node %s that tell its CPU are not renewed any more.", c->target_name);
 }
 
 /* ---- identity ---- */
@@ -192,7 +293,10 @@ static void check_uuid(const struct kvmig__kube_check *c)
 void kvmig__kube_check_node(const struct kvmig__kube_check *c)
 {
     check_schedulable(c);
+    check_pressure(c);
+    check_handler(c);
     check_heartbeat(c);
+    check_frozen_labels(c);
     check_taints(c);
     check_uuid(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The options of the migration: those that the caller gave and those that KubeVirt will use, what the present launcher passes on to
- * the next one, and what could not be checked at all. Pure; any thread.
+ * The options of the migration: those that the caller gave and those that KubeVirt will use, and what could not be checked at all.
+ * Pure; any thread.
  */
 #include "plan/kube_checks.h"
 
@@ -35,13 +35,18 @@ static void check_without_effect(const struct kvmig__kube_check *c)
         bool given;
     } options[] = {
         { "managed", request->flags & KVMIG_PLAN_MANAGED },
-        { "tls", request->flags & KVMIG_PLAN_TLS },
+        { "postcopy_after_precopy", request->flags & KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY },
         { "transient_target", request->flags & KVMIG_PLAN_TRANSIENT_TARGET },
         { "keep_source_definition", request->flags & KVMIG_PLAN_KEEP_SOURCE_DEFINITION },
         { "abort_on_io_error", request->flags & KVMIG_PLAN_ABORT_ON_IO_ERROR },
         { "copy", request->copy != KVMIG_COPY_AUTO },
         { "copy_disks", request->copy_disks.n },
         { "handover", request->handover != KVMIG_HANDOVER_NORMAL },
+        { "postcopy_bandwidth", request->postcopy_bandwidth_mib },
+        { "max_downtime_ms", request->max_downtime_ms },
+        { "parallel_connections", request->parallel_connections > 1 },
+        { "auto_converge_steps", request->auto_converge_initial || request->auto_converge_increment },
+        { "compression", request->compression || request->compression_level },
         { "target_pool", request->target_pool },
         { "tls_destination", request->tls_destination },
         { "target_uri", request->target_uri },
@@ -88,6 +93,28 @@ static char *whose_options(const struct kvmig__kube_check *c, const char *policy
     return text;
 }
 
+/* Which labels made it win, and against which other one. */
+static void detail_of_policy(const struct kvmig__kube_check *c, struct kvmig__detail *d)
+{
+    static const char *const whys[] = {
+        [KVMIG__POLICY_ONLY] = "no other policy matches",
+        [KVMIG__POLICY_MORE_LABELS] = "it names more labels",
+        [KVMIG__POLICY_MORE_VM_LABELS] = "it names as many labels, and more of the VM's",
+        [KVMIG__POLICY_NAME] = "it names as many labels, and its name comes first",
+    };
+    struct kvmig__kube_policy_choice choice;
+
+    kvmig__kube_policy_choice(c->kube, c->vmi, &choice);
+    kvmig__detail_str(d, "policy", choice.winner ? choice.winner->meta.name : NULL);
+    if (!choice.winner)
+        return;
+    kvmig__detail_uint(d, "policy_vm_labels", choice.vmi_labels);
+    kvmig__detail_uint(d, "policy_namespace_labels", choice.ns_labels);
+    kvmig__detail_str(d, "policy_why", whys[choice.why]);
+    if (choice.second)
+        kvmig__detail_str(d, "policy_before", choice.second->meta.name);
+}
+
 static void note_config(const struct kvmig__kube_check *c)
 {
     bool seen = kvmig__kube_policies_seen(c->kube, c->vmi);
@@ -98,7 +125,7 @@ static void note_config(const struct kvmig__kube_check *c)
 
     if (!c->kubevirt && !policy) /* then nothing is known but KubeVirt's defaults */
         return;
-    kvmig__detail_str(&d, "policy", policy);
+    detail_of_policy(c, &d);
     kvmig__detail_str(&d, "policies", seen ? "visible" : "not visible");
     kvmig__detail_uint(&d, "bandwidth", config->bandwidth);
     kvmig__detail_uint(&d, "completion_limit_s", kvmig__kube_completion_limit_s(c->vmi, config));
@@ -106,67 +133,56 @@ static void note_config(const struct kvmig__kube_check *c)
     kvmig__detail_str(&d, "auto_converge", config->auto_converge > 0 ? "allowed" : "off");
     kvmig__detail_str(&d, "post_copy", config->post_copy > 0 ? "allowed" : "off");
     kvmig__detail_str(&d, "pause_at_limit", config->workload_disruption > 0 ? "allowed" : "off");
+    kvmig__detail_uint(&d, "pause_limit_ms", kvmig__kube_pause_limit_ms(c->kube, config));
     kvmig__detail_str(&d, "network", config->network ? config->network : "pod network");
+    kvmig__detail_str(&d, "tls", config->disable_tls > 0 ? "off" : "on");
     text = whose_options(c, policy, seen);
     kvmig__kube_note(c, "MIGRATION_OPTIONS", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d,
                      seen ? NULL : "Allow the account to list MigrationPolicies and Namespaces.", "%s", text);
     free(text);
 }
 
-/* ---- the present launcher ---- */
+/* ---- post-copy, TLS: what was asked for against what is in force ---- */
 
-/* KubeVirt pins the images of containerDisks to what the present launcher runs: "REPOSITORY@DIGEST". An image that was put on the
- * node by hand has a digest only, which no registry knows. */
-static void check_images(const struct kvmig__kube_check *c)
+/* From the switch to post-copy on there is no way back: that needs the caller's consent. */
+static void check_postcopy(const struct kvmig__kube_check *c)
 {
-    for (size_t i = 0; c->pod && i < c->pod->containers.n; i++) {
-        const struct kvmig__kube_container *container = &c->pod->containers.v[i];
-        struct kvmig__detail d = { 0 };
+    bool consent = c->request->flags & KVMIG_PLAN_ALLOW_POSTCOPY;
+    struct kvmig__detail d = { 0 };
 
-        if (container->init || !kvmig__str_starts(container->name, "volume") || !container->image_id ||
-            !*container->image_id || strchr(container->image_id, '@'))
-            continue;
-        kvmig__detail_str(&d, "container", container->name);
-        kvmig__detail_str(&d, "image_id", container->image_id);
-        kvmig__kube_note(c, "IMAGE_REFERENCE_NOT_PULLABLE", KVMIG_SEVERITY_WARN,
-                         kvmig__asprintf("pod/%s/%s", c->pod->meta.ns ? c->pod->meta.ns : "default", c->pod->meta.name),
-                         &d, "Push the image to a registry and restart the VM from there.",
-                         "The image of container %s has no repository digest; the target launcher cannot pull it.",
-                         container->name);
-    }
-}
-
-static bool names_features(const struct kvmig__kube_vmi *vmi)
-{
-    for (size_t i = 0; i < vmi->domain.cpu_features.n; i++) {
-        const char *policy = vmi->domain.cpu_features.v[i].policy;
-
-        if (!policy || !*policy || !strcmp(policy, "require"))
-            return true;
-    }
-    return false;
-}
-
-/* A feature that the VM names stands in the selector of its first launcher; KubeVirt takes that for the trace of a migration, and
- * then asks the target for nothing else of the host model. */
-static void check_host_model_trap(const struct kvmig__kube_check *c)
-{
-    if (!kvmig__str_eq(c->vmi->domain.cpu_model, "host-model") || !names_features(c->vmi) || !c->pod ||
-        kvmig__pairs_get(&c->pod->meta.labels, "kubevirt.io/migrationJobUID"))
+    if (c->config->post_copy <= 0 && !consent)
         return;
-    kvmig__kube_note(c, "HOST_MODEL_NOT_ENFORCED", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), NULL,
-                     "Pin the target; here the whole host model is compared.",
-                     "The VM names CPU features besides host-model: KubeVirt will not ask the target for the rest of "
-                     "the host model.");
+    if (kvmig__vmi_has_vfio(c->vmi)) {
+        kvmig__detail_str(&d, "reason", "device of the host");
+        kvmig__kube_note(c, "POSTCOPY_NOT_USED", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
+                         "At its limit KubeVirt pauses such a guest, if that is allowed, or gives up.",
+                         "Post-copy is allowed, but KubeVirt never uses it for a guest with a device of the host or an "
+                         "SR-IOV interface.");
+    } else if (!consent) {
+        kvmig__detail_str(&d, "policy", c->policy ? c->policy->meta.name : NULL);
+        kvmig__kube_note(c, "POSTCOPY_WITHOUT_CONSENT", KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
+                         "Consent to it, or let the session make a temporary policy, which forbids it.",
+                         "KubeVirt may switch to post-copy, to which this request does not consent: if the link breaks "
+                         "then, the VM is lost.");
+    }
+}
+
+static void check_tls(const struct kvmig__kube_check *c)
+{
+    if (!(c->request->flags & KVMIG_PLAN_TLS) || c->config->disable_tls <= 0)
+        return;
+    kvmig__kube_note(c, "TLS_DISABLED", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("request"), NULL,
+                     "Set spec.configuration.migrations.disableTLS of the KubeVirt object to false.",
+                     "The request asks for encryption, and KubeVirt is told not to encrypt migrations.");
 }
 
 void kvmig__kube_check_options(const struct kvmig__kube_check *c)
 {
     check_parallel(c);
+    check_postcopy(c);
+    check_tls(c);
     check_without_effect(c);
     note_config(c);
-    check_images(c);
-    check_host_model_trap(c);
 }
 
 /* ---- the target ---- */

@@ -138,8 +138,11 @@ static void judge_common(struct planning *p)
     const struct kvmig__kube_check *c = &p->check;
 
     kvmig__kube_check_state(c);
+    kvmig__kube_check_launcher(c);
+    kvmig__kube_check_source_node(c);
     kvmig__kube_check_flight(c);
     kvmig__kube_check_domain(c);
+    kvmig__kube_check_network(c);
     kvmig__kube_check_volumes(c);
     kvmig__kube_check_storage(c);
     kvmig__kube_check_move(c);

@@ -28,6 +28,8 @@ static uint64_t request_of(const struct kvmig__kube_check *c, const char *resour
 {
     const char *name = kvmig__after_prefix(resource, "limits.");
 
+    if (!strcmp(resource, "persistentvolumeclaims") || !strcmp(resource, "count/persistentvolumeclaims"))
+        return kvmig__kube_state_is_copied(c) ? 1000 : KVMIG__UNKNOWN;
     if (!strcmp(resource, "pods") || !strcmp(resource, "count/pods"))
         return pods_needed(c);
     if (name)

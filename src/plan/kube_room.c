@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DEVICES "devices.kubevirt.io/"
 #define NAD_RESOURCE "k8s.v1.cni.cncf.io/resourceName"
 
 /* ---- what a pod asks for ---- */
@@ -65,13 +66,22 @@ static uint64_t at_least_one(uint32_t n)
     return n ? n : 1;
 }
 
-static uint64_t cpu_of_vm(const struct kvmig__kube_domain *domain)
+/* The emulator gets two CPUs where the sum would be odd. */
+static bool completes_to_even(const struct kvmig__kube_check *c)
 {
+    static const char key[] = "alpha.kubevirt.io/EmulatorThreadCompleteToEvenParity";
+
+    return c->kubevirt && kvmig__pairs_get(&c->kubevirt->meta.annotations, key);
+}
+
+static uint64_t cpu_of_vm(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_domain *domain = &c->vmi->domain;
     uint64_t asked = kvmig__amounts_get(&domain->requests, "cpu");
     uint64_t vcpus = at_least_one(domain->sockets) * at_least_one(domain->cores) * at_least_one(domain->threads);
 
     if (domain->dedicated_cpus) /* whole CPUs, and one more if the emulator has its own */
-        return (vcpus + domain->isolated_emulator) * 1000;
+        return (vcpus + domain->isolated_emulator * (completes_to_even(c) && vcpus % 2 == 0 ? 2 : 1)) * 1000;
     if (asked == KVMIG__UNKNOWN)
         asked = kvmig__amounts_get(&domain->limits, "cpu");
     return asked;
@@ -103,11 +113,13 @@ static uint64_t hugepages_of_vm(const struct kvmig__kube_domain *domain, const c
 uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resource)
 {
     uint64_t asked = c->pod ? kvmig__kube_pod_request(c->pod, resource) : KVMIG__UNKNOWN;
+    uint64_t wished = kvmig__amounts_get(&c->vmi->domain.requests, resource);
 
+    /* CPUs or memory that were plugged in since: the next launcher asks for what the VM asks for now */
     if (asked != KVMIG__UNKNOWN)
-        return asked;
+        return wished != KVMIG__UNKNOWN && wished > asked ? wished : asked;
     if (!strcmp(resource, "cpu"))
-        return cpu_of_vm(&c->vmi->domain);
+        return cpu_of_vm(c);
     if (!strcmp(resource, "memory"))
         return memory_of_vm(&c->vmi->domain);
     return hugepages_of_vm(&c->vmi->domain, resource);
@@ -160,6 +172,14 @@ static void devices_of_vm(const struct kvmig__kube_check *c, struct devices *dev
 {
     const struct kvmig__kube_domain *domain = &c->vmi->domain;
 
+    if (!c->kubevirt || !c->kubevirt->emulation)
+        want(devices, DEVICES "kvm", 1000);
+    for (size_t i = 0; i < c->vmi->interfaces.n; i++) {
+        if (!c->vmi->interfaces.v[i].in_spec || kvmig__str_eq(c->vmi->interfaces.v[i].binding, "sriov"))
+            continue;
+        want(devices, DEVICES "tun", 1000);
+        break;
+    }
     for (size_t i = 0; i < domain->gpus.n; i++)
         want(devices, domain->gpus.v[i], 1000);
     for (size_t i = 0; i < domain->host_devices.n; i++)
@@ -168,7 +188,7 @@ static void devices_of_vm(const struct kvmig__kube_check *c, struct devices *dev
         const struct kvmig__kube_interface *interface = &c->vmi->interfaces.v[i];
         const char *resource;
 
-        if (!kvmig__str_eq(interface->binding, "sriov") || !interface->multus)
+        if (!interface->multus)
             continue;
         resource = resource_of_network(c, interface->multus);
         if (resource && *resource)
@@ -229,12 +249,15 @@ void kvmig__kube_wants(const struct kvmig__kube_check *c, struct kvmig__kube_wan
     static const struct kvmig__kube_want pages = { .code = "INSUFFICIENT_MEMORY",
                                                    .what = "huge pages (bytes)",
                                                    .pages = true };
+    /* pods that are not seen here may be there as well */
+    static const struct kvmig__kube_want pods = { .code = "POD_LIMIT_REACHED", .what = "pods" };
     char *resource = c->vmi->domain.hugepages ? kvmig__asprintf("hugepages-%s", c->vmi->domain.hugepages) : NULL;
 
     want_amount(c, out, "cpu", kvmig__kube_needs(c, "cpu"), &cpu);
     want_amount(c, out, "memory", kvmig__kube_needs(c, "memory"), &memory);
     if (resource)
         want_amount(c, out, resource, kvmig__kube_needs(c, resource), &pages);
+    want_amount(c, out, "pods", kvmig__vmi_has_hotplug(c->vmi) ? 2000 : 1000, &pods);
     free(resource);
     want_devices(c, out);
 }

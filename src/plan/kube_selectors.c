@@ -34,7 +34,7 @@ static void ask_all(const struct kvmig__kube_check *c, const struct kvmig__pairs
         ask(c, selector->v[i].key, selector->v[i].value, asked);
 }
 
-/* Between architectures nothing moves. */
+/* Between architectures nothing moves, unless nodes emulate other ones. */
 static void ask_architecture(const struct kvmig__kube_check *c, struct asked *asked)
 {
     const char *have = kvmig__pairs_get(&c->target->meta.labels, "kubernetes.io/arch"), *want = c->vmi->architecture;
@@ -46,6 +46,12 @@ static void ask_architecture(const struct kvmig__kube_check *c, struct asked *as
         want = kvmig__pairs_get(&c->source->meta.labels, "kubernetes.io/arch");
     if (!have || !want || !*want || !strcmp(have, want))
         return;
+    if (kvmig__kubevirt_gate(c, "CrossArchitectureVirtualization")) {
+        text = kvmig__asprintf("kubevirt.io/vm-arch-%s", want);
+        ask(c, text, "true", asked);
+        free(text);
+        return;
+    }
     text = kvmig__asprintf("kubernetes.io/arch=%s", want);
     kvmig__strlist_add(&asked->missing, text);
     free(text);

@@ -216,21 +216,74 @@ static void check_sharing(const struct kvmig__kube_check *c, const struct kvmig_
     }
 }
 
+/* ---- what is not known of a claim ---- */
+
+/* KubeVirt's own rule needs it in the VM's status; where the claim itself is not seen either, it is the only witness. */
+static void check_unknown(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive)
+{
+    const struct kvmig__kube_condition *live = kvmig__kube_condition(&c->vmi->conditions, "LiveMigratable");
+    struct kvmig__detail d = { 0 };
+
+    if (!drive->claim || drive->moves_to || drive->modes || drive->volume->utility || live)
+        return;
+    kvmig__detail_str(&d, "claim", drive->claim);
+    kvmig__detail_str(&d, "missing", "access modes");
+    kvmig__kube_note(
+        c, "ACCESS_MODE_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_claim(c, drive->claim), &d,
+        "Give the PersistentVolumeClaim, or the VM with its status.",
+        "Whether claim %s is ReadWriteMany is not known: neither the claim nor KubeVirt's verdict is seen.",
+        drive->claim);
+}
+
+void kvmig__kube_note_unobserved(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->volumes.n; i++) {
+        struct kvmig__kube_drive drive;
+        struct kvmig__detail d = { 0 };
+
+        kvmig__kube_drive(c, i, &drive);
+        if (!is_claim(drive.volume) || drive.moves_to || drive.volume->utility ||
+            (drive.status && drive.status->has_claim))
+            continue;
+        kvmig__detail_str(&d, "claim", drive.claim);
+        kvmig__kube_note(c, "VOLUME_STATUS_MISSING", KVMIG_SEVERITY_BLOCKER,
+                         kvmig__kube_object_volume(drive.volume->name), &d,
+                         "See whether the claim exists and is bound; virt-controller writes the status then.",
+                         "The VM's status says nothing of the claim of volume %s, which KubeVirt takes for not shared.",
+                         drive.volume->name ? drive.volume->name : "?");
+    }
+}
+
 /* ---- state of TPM and EFI ---- */
+
+static bool is_state(const struct kvmig__kube_volume_status *status)
+{
+    const struct kvmig__strlist *modes = &status->claim.access_modes;
+
+    return status->has_claim && modes->n && !kvmig__strlist_has(modes, RWX) &&
+           (kvmig__str_starts(status->claim.claim, STATE_PREFIX) || kvmig__str_starts(status->name, STATE_PREFIX));
+}
+
+bool kvmig__kube_state_is_copied(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->volume_status.n; i++) {
+        if (is_state(&c->vmi->volume_status.v[i]))
+            return kvmig__kubevirt_is_at_least(c, 1, 4) != 0;
+    }
+    return false;
+}
 
 /* From 1.4 on the target gets a claim of its own for it, and the state is carried over. */
 static void check_firmware_state(const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->vmi->volume_status.n; i++) {
         const struct kvmig__kube_volume_status *status = &c->vmi->volume_status.v[i];
-        const struct kvmig__strlist *modes = &status->claim.access_modes;
         struct kvmig__detail d = { 0 };
 
-        if (!status->has_claim || !modes->n || kvmig__strlist_has(modes, RWX) ||
-            (!kvmig__str_starts(status->claim.claim, STATE_PREFIX) && !kvmig__str_starts(status->name, STATE_PREFIX)))
+        if (!is_state(status))
             continue;
         if (kvmig__kubevirt_is_at_least(c, 1, 4) == 0) {
-            note_not_shared(c, status->claim.claim, status->name, modes,
+            note_not_shared(c, status->claim.claim, status->name, &status->claim.access_modes,
                             "Update KubeVirt to 1.4 or later, which carries the state over.");
             continue;
         }
@@ -248,28 +301,41 @@ void kvmig__kube_check_volumes(const struct kvmig__kube_check *c)
 
         kvmig__kube_drive(c, i, &drive);
         check_sharing(c, &drive);
+        check_unknown(c, &drive);
     }
     check_firmware_state(c);
 }
 
 /* ---- what is copied ---- */
 
+/* KubeVirt calls the method BlockMigration as soon as one disk is copied, be it as small as cloud-init's. */
 void kvmig__kube_check_copies(const struct kvmig__kube_check *c, const struct kvmig__disk_plan *disks, size_t n)
 {
-    struct kvmig__strlist names = { 0 };
+    struct kvmig__strlist names = { 0 }, whys = { 0 };
     struct kvmig__detail d = { 0 };
+    bool moves = false;
     char *text;
 
     for (size_t i = 0; i < n; i++) {
-        if (disks[i].method == KVMIG_DISK_COPY_FULL)
-            kvmig__strlist_add(&names, disks[i].target);
+        if (disks[i].method != KVMIG_DISK_COPY_FULL)
+            continue;
+        kvmig__strlist_add(&names, disks[i].target);
+        text = kvmig__asprintf("%s (%s)", disks[i].target, disks[i].reason ? disks[i].reason : "?");
+        kvmig__strlist_add(&whys, text);
+        free(text);
+        moves = moves || disks[i].target_path;
     }
     if (names.n) {
-        text = kvmig__strlist_join(&names, ", ");
+        text = kvmig__strlist_join(&whys, ", ");
         kvmig__detail_list(&d, "disks", &names);
-        kvmig__kube_note(c, "BLOCK_COPY_LIST", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d, NULL,
-                         "%zu volume%s will be copied: %s.", names.n, names.n == 1 ? "" : "s", text);
+        kvmig__kube_note(c, "BLOCK_COPY_LIST", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
+                         moves
+                             ? NULL
+                             : "These disks are small, as a rule; KubeVirt calls the method BlockMigration because of "
+                               "them. As CD-ROMs they would not be copied.",
+                         "%zu volume%s will be copied (BlockMigration): %s.", names.n, names.n == 1 ? "" : "s", text);
         free(text);
     }
     kvmig__strlist_clear(&names);
+    kvmig__strlist_clear(&whys);
 }

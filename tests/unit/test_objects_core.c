@@ -83,6 +83,7 @@ static void check_storage(const struct kvmig__kube *store)
     assert_string_equal(pvc->access_modes.v[0], "ReadWriteMany");
     assert_string_equal(pvc->storage_class, "fast");
     assert_string_equal(pvc->volume_mode, "Block");
+    assert_true(pvc->populated);
     assert_string_equal(pvc->volume, "pv1");
     assert_string_equal(pvc->phase, "Bound");
     assert_int_equal(pvc->requested, UINT64_C(10737418240));
@@ -100,6 +101,10 @@ static void check_storage(const struct kvmig__kube *store)
     assert_string_equal(pv->node_required.v[0].v[0].values.v[0], "node-a");
     assert_string_equal(storage->provisioner, "csi.example");
     assert_string_equal(storage->binding_mode, "WaitForFirstConsumer");
+    assert_int_equal(storage->topologies.n, 1);
+    assert_string_equal(storage->topologies.v[0].v[0].key, "topology.kubernetes.io/zone");
+    assert_string_equal(storage->topologies.v[0].v[0].op, "In");
+    assert_int_equal(storage->topologies.v[0].v[0].values.n, 2);
     assert_string_equal(kvmig__pairs_get(&storage->parameters, "pool"), "ssd");
 }
 

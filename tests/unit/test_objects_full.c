@@ -187,6 +187,11 @@ static void check_placement(const struct kvmig__placement *placement)
     IS(placement->pod_required.v[0].namespaces.v[0], "ns2");
     IS(placement->pod_required.v[0].topology_key, "rack");
     IS(placement->pod_forbidden.v[0].selector.v[0].op, "Exists");
+    assert_true(placement->pod_forbidden.v[0].has_namespace_selector);
+    IS(placement->pod_forbidden.v[0].namespace_selector.v[0].key, "team");
+    assert_true(placement->pod_forbidden.v[1].has_namespace_selector);
+    assert_int_equal(placement->pod_forbidden.v[1].namespace_selector.n, 0);
+    assert_false(placement->pod_required.v[0].has_namespace_selector);
     IS(placement->tolerations.v[0].key, "dedicated");
     IS(placement->tolerations.v[0].op, "Equal");
     IS(placement->tolerations.v[0].value, "vms");
@@ -448,6 +453,7 @@ static void kubevirt_of_every_version_is_read_whole(void **state)
     for (enum version version = V1_3; version < N_VERSIONS; version++) {
         struct objects objects;
         const struct kvmig__kube_storage_profile *profile;
+        const struct kvmig__kube_data_volume *volume;
 
         objects_load(&objects, "kubevirt.yaml", version);
         assert_all_come_out(&objects);
@@ -458,6 +464,9 @@ static void kubevirt_of_every_version_is_read_whole(void **state)
         check_policy(KVMIG__KUBE_FIND(&objects.store, POLICY, NULL, "policy1"));
         profile = KVMIG__KUBE_FIND(&objects.store, STORAGE_PROFILE, NULL, "fast");
         assert_int_equal(profile->access_modes.n, 2);
+        volume = KVMIG__KUBE_FIND(&objects.store, DATA_VOLUME, "ns1", "new-root");
+        IS(volume->phase, "ImportInProgress");
+        IS(volume->progress, "42.00%");
         objects_clear(&objects);
     }
 }
