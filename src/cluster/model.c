@@ -89,6 +89,7 @@ static void interface_clear(struct kvmig__interface *interface)
     free(interface->model);
     free(interface->target);
     free(interface->virtualport);
+    free(interface->interface_id);
     free(interface->alias);
 }
 

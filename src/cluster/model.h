@@ -177,6 +177,7 @@ struct kvmig__interface {
     char *type; /* "bridge", "network", "direct", "hostdev", "vhostuser", "vdpa", "user", ... */
     char *source; /* bridge, network, device */
     char *portgroup, *mac, *model, *target, *virtualport, *alias;
+    char *interface_id; /* by which a port of Open vSwitch is told what it is plugged into */
 };
 struct kvmig__device { /* a device kind that may be in the way */
     char *kind; /* "hostdev", "filesystem", "tpm", "shmem", "memory", "vsock", "redirdev", ... */

@@ -82,14 +82,15 @@ static uint32_t queues_of(const xmlNode *node)
 
 static void read_interface(const xmlNode *node, struct kvmig__interface *out)
 {
-    const xmlNode *source = kvmig__xml_child(node, "source");
+    const xmlNode *source = kvmig__xml_child(node, "source"), *virtualport = kvmig__xml_child(node, "virtualport");
     out->type = interface_type(node, source);
     out->source = interface_source(source);
     out->portgroup = kvmig__xml_attr(source, "portgroup");
     out->mac = kvmig__xml_attr(kvmig__xml_child(node, "mac"), "address");
     out->model = kvmig__xml_attr(kvmig__xml_child(node, "model"), "type");
     out->target = kvmig__xml_attr(kvmig__xml_child(node, "target"), "dev");
-    out->virtualport = kvmig__xml_attr(kvmig__xml_child(node, "virtualport"), "type");
+    out->virtualport = kvmig__xml_attr(virtualport, "type");
+    out->interface_id = kvmig__xml_attr(kvmig__xml_child(virtualport, "parameters"), "interfaceid");
     out->alias = alias_name(node);
     out->queues = queues_of(node);
 }

@@ -39,6 +39,8 @@ bool kvmig__request_is_parallel(const struct kvmig__request *request);
 bool kvmig__target_xml_unread(const struct kvmig__check *c);
 /* The disk of that name in the XML that the target gets, NULL if it has none or is unread. */
 const struct kvmig__disk *kvmig__target_disk(const struct kvmig__check *c, const char *target);
+/* INVALID_FLAGS; flags: their names in libvirt, separated by spaces. */
+void kvmig__note_flags(const struct kvmig__check *c, const char *flags, const char *hint, const char *message);
 /* Ranges of single options (checks_options.c). */
 void kvmig__check_options(const struct kvmig__check *c);
 /* Options that depend on versions of the target, and on what is copied. */
@@ -95,6 +97,7 @@ struct kvmig__identity {
     int32_t same; /* enum kvmig__same */
     const char *why; /* for people; static */
     bool recognised; /* libvirt, too, takes this storage for shared */
+    bool looks_shared; /* not proven, but much speaks for it */
 };
 /* The caller stated that a folder above path is one storage on all hosts. */
 bool kvmig__path_stated(const struct kvmig__view *view, const char *path);
@@ -135,6 +138,8 @@ void kvmig__disks_place_copies(const struct kvmig__check *c, struct kvmig__disk_
 /* Cache modes of what stays shared (disk_copy.c). */
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job);
 bool kvmig__disk_is_copied(const struct kvmig__disk_plan *disk);
+/* Whether what exists on the target has the size for a mirror (disk_target.c). */
+void kvmig__disk_check_size(const struct kvmig__check *c, struct kvmig__disk_job *job, uint64_t have);
 /* Gives the disk its method; reason is taken. */
 void kvmig__disk_set(struct kvmig__disk_job *job, int32_t method, char *reason);
 

@@ -3,7 +3,7 @@
  * Devices that bind a guest to its host. One table says what libvirt and QEMU do with each kind: refuse it, leave it
  * behind, or carry it with a loss. Versions count as those of the source, which decides. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 
@@ -73,9 +73,9 @@ static const struct rule *find_rule(const struct kvmig__device *device)
 }
 
 /* "Missing evidence is no blocker": an unknown version counts as one that may lift the rule. */
-static int32_t severity_on(const struct rule *rule, const struct kvmig__host *source)
+static int32_t severity_on(const struct rule *rule, const struct kvmig__check *c)
 {
-    uint64_t version = rule->lifted_by == BY_QEMU ? source->qemu_version : source->libvirt_version;
+    uint64_t version = rule->lifted_by == BY_QEMU ? kvmig__qemu_of(c, c->source) : kvmig__libvirt_of(c, c->source);
 
     if (rule->lifted_by == NEVER || kvmig__version_below(version, rule->lifted_in))
         return rule->severity;
@@ -99,7 +99,7 @@ static void note_device(const struct kvmig__check *c, const struct kvmig__device
 static bool libvirt_refuses(const struct kvmig__check *c, const struct kvmig__device *device)
 {
     return kvmig__str_eq(device->kind, "filesystem") && kvmig__str_eq(device->type, "virtiofs") &&
-           kvmig__version_below(c->source->libvirt_version, KVMIG__VERSION(9, 1, 0));
+           kvmig__version_below(kvmig__libvirt_of(c, c->source), KVMIG__VERSION(9, 1, 0));
 }
 
 static void check_device(const struct kvmig__check *c, const struct kvmig__device *device)
@@ -112,9 +112,8 @@ static void check_device(const struct kvmig__check *c, const struct kvmig__devic
                         "Give it role='master' if this guest owns the memory, or detach it.",
                         "is memory shared with other processes of the source, and not in the role of its master");
     } else if (rule) {
-        note_device(c, device, rule->code,
-                    libvirt_refuses(c, device) ? KVMIG_SEVERITY_BLOCKER : severity_on(rule, c->source), rule->hint,
-                    rule->message);
+        note_device(c, device, rule->code, libvirt_refuses(c, device) ? KVMIG_SEVERITY_BLOCKER : severity_on(rule, c),
+                    rule->hint, rule->message);
     }
 }
 

@@ -4,7 +4,7 @@
  * what is proven, stated or asked for; how copies are made and where they go is in disk_copy.c and disk_target.c. Pure; any
  * thread. The disk plans are handed to the caller.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 
@@ -102,13 +102,27 @@ static void note_unrecognised(const struct kvmig__check *c, const struct kvmig__
          "it is shared, but libvirt judges by the type of the file system and may not recognise that");
 }
 
+static void note_onto_itself(const struct kvmig__check *c, const struct kvmig__disk_job *job)
+{
+    const struct kvmig__facts *facts = c->view->facts;
+    const struct kvmig__fact_mount *mount;
+    struct kvmig__detail d = evidence(job);
+    const char *rest;
+
+    mount = facts && job->target.path ? kvmig__fact_mount_of(facts, c->target->name, job->target.path, &rest) : NULL;
+    if (mount)
+        kvmig__detail_str(&d, "file_system", mount->source);
+    kvmig__note(c, "BLOCK_COPY_ONTO_SAME_STORAGE", KVMIG_SEVERITY_BLOCKER, kvmig__object_disk(job->plan.target), &d,
+                "Leave it out of what is copied: it need not be.",
+                "Disk %s: a copy is asked for, but both hosts see one storage, and it would be copied onto itself.",
+                job->plan.target);
+}
+
 static void decide_shared(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
     set(job, KVMIG_DISK_SHARED, job->identity.why);
     if (job->named) {
-        note(c, job, "BLOCK_COPY_ONTO_SAME_STORAGE", KVMIG_SEVERITY_BLOCKER,
-             "Take the disk out of copy_disks: it need not be copied.",
-             "a copy is asked for, but both hosts see one storage, and it would be copied onto itself");
+        note_onto_itself(c, job);
         return;
     }
     note_unrecognised(c, job);
@@ -132,6 +146,10 @@ static void decide_stated(const struct kvmig__check *c, struct kvmig__disk_job *
         note(c, job, "DISK_NOT_SEEN_ON_TARGET", KVMIG_SEVERITY_INFO,
              "Refresh the storage pool on the target, and look whether the shared storage is mounted there.",
              "it is said to be shared, but the target's storage pool does not list it");
+    if (job->identity.looks_shared)
+        note(c, job, "SHARED_IDENTITY_UNPROVEN", KVMIG_SEVERITY_WARN,
+             "Make sure that both hosts see one storage there; if they do not, the guest goes on with other data.",
+             job->identity.why);
     note_unrecognised(c, job);
 }
 
@@ -346,7 +364,25 @@ static void begin(const struct kvmig__check *c, const struct kvmig__disk *disk, 
     if (!c->target)
         return;
     kvmig__place_resolve(&job->target, c->target, there && there->has_source ? &there->source : &disk->source);
+    kvmig__disk_see_path(c, job);
     job->identity = kvmig__same_storage(c, &job->source, &job->target);
+    kvmig__disk_see_absence(c, job);
+}
+
+/* libvirt is to copy disks and to choose them itself, but all that could be copied is shared. */
+static void check_void_copy(const struct kvmig__check *c, const struct kvmig__disk_jobs *jobs)
+{
+    if (!c->target || !kvmig__flags_copy_all(c->request))
+        return;
+    for (size_t i = 0; i < jobs->n; i++) {
+        if (kvmig__disk_is_copied(&jobs->v[i].plan))
+            return;
+    }
+    for (size_t i = 0; i < jobs->n; i++) {
+        if (jobs->v[i].plan.method == KVMIG_DISK_SHARED && jobs->v[i].identity.same == KVMIG__SAME_YES &&
+            !jobs->v[i].disk->shareable)
+            note_onto_itself(c, &jobs->v[i]);
+    }
 }
 
 static void note_copy_list(const struct kvmig__check *c, const struct kvmig__disk_jobs *jobs)
@@ -395,6 +431,7 @@ void kvmig__plan_disks(const struct kvmig__check *c, struct kvmig__disk_plan **o
         else
             decide_alone(c, job);
     }
+    check_void_copy(c, &jobs);
     kvmig__disks_choose_copy(c, &jobs);
     if (c->target) {
         kvmig__disks_place_copies(c, &jobs);

@@ -3,7 +3,7 @@
  * The target as a host: reachable, another machine than the source, free of the VM's name and UUID, new enough, large
  * enough. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,8 +95,8 @@ static void check_conflicts(const struct kvmig__check *c)
 
 static void check_versions(const struct kvmig__check *c)
 {
-    uint64_t sq = c->source->qemu_version, tq = c->target->qemu_version;
-    uint64_t sl = c->source->libvirt_version, tl = c->target->libvirt_version;
+    uint64_t sq = kvmig__qemu_of(c, c->source), tq = kvmig__qemu_of(c, c->target);
+    uint64_t sl = kvmig__libvirt_of(c, c->source), tl = kvmig__libvirt_of(c, c->target);
     char *have, *need;
     struct kvmig__detail d = { 0 };
 

@@ -3,7 +3,7 @@
  * Can the target run the virtual machine at all: its machine type, its emulator, its kind of virtualisation, its firmware?
  * Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void check_alias(const struct kvmig__check *c, const struct kvmig__machin
 {
     const char *name = c->domain->machine;
     const char *mine = here ? here->canonical : NULL, *theirs = there ? there->canonical : NULL;
-    uint64_t sq = c->source->qemu_version, tq = c->target->qemu_version;
+    uint64_t sq = kvmig__qemu_of(c, c->source), tq = kvmig__qemu_of(c, c->target);
     struct kvmig__detail d = { 0 };
 
     if (has_version(name) && !mine && !theirs)
@@ -74,7 +74,7 @@ static void check_machine_type(const struct kvmig__check *c)
         return;
     }
     kvmig__detail_str(&d, "machine", name);
-    kvmig__detail_version(&d, "target_qemu", c->target->qemu_version);
+    kvmig__detail_version(&d, "target_qemu", kvmig__qemu_of(c, c->target));
     kvmig__note(c, "MACHINE_TYPE_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__object_vm(c->domain), &d,
                 "Choose a host whose QEMU offers it, or upgrade QEMU there.",
                 "The target does not offer the machine type %s.", name);

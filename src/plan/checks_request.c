@@ -4,7 +4,7 @@
  * on the versions of the hosts or on what is copied. All these are refused by libvirt or QEMU only after the migration has
  * begun, or are accepted and do harm. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -42,8 +42,7 @@ const struct kvmig__disk *kvmig__target_disk(const struct kvmig__check *c, const
 
 /* ---- options that exclude or need each other ---- */
 
-/* flags: their names in libvirt, separated by spaces. */
-static void conflict(const struct kvmig__check *c, const char *flags, const char *hint, const char *message)
+void kvmig__note_flags(const struct kvmig__check *c, const char *flags, const char *hint, const char *message)
 {
     struct kvmig__strlist list = { 0 };
     struct kvmig__detail d = { 0 };
@@ -63,14 +62,16 @@ static void check_postcopy_flags(const struct kvmig__check *c)
     bool allowed = kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY);
 
     if (kvmig__request_has(r, KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY) && !allowed)
-        conflict(c, "POSTCOPY_AFTER_PRECOPY POSTCOPY", "Add KVMIG_PLAN_ALLOW_POSTCOPY: post-copy needs consent.",
-                 "A switch to post-copy is asked for, but post-copy is not allowed.");
+        kvmig__note_flags(c, "POSTCOPY_AFTER_PRECOPY POSTCOPY",
+                          "Add KVMIG_PLAN_ALLOW_POSTCOPY: post-copy needs consent.",
+                          "A switch to post-copy is asked for, but post-copy is not allowed.");
     if (allowed && r->handover == KVMIG_HANDOVER_STRICT)
-        conflict(c, "POSTCOPY PAUSED", "Choose one: the strict hand-over, or post-copy.",
-                 "The strict hand-over lets the target come up paused, which libvirt refuses together with post-copy.");
+        kvmig__note_flags(
+            c, "POSTCOPY PAUSED", "Choose one: the strict hand-over, or post-copy.",
+            "The strict hand-over lets the target come up paused, which libvirt refuses together with post-copy.");
     if (allowed && kvmig__str_eq(r->compression, "mt"))
-        conflict(c, "POSTCOPY COMPRESSED", "Leave out the compression.",
-                 "QEMU does not take the compression \"mt\" together with post-copy.");
+        kvmig__note_flags(c, "POSTCOPY COMPRESSED", "Leave out the compression.",
+                          "QEMU does not take the compression \"mt\" together with post-copy.");
 }
 
 static void check_transfer_flags(const struct kvmig__check *c)
@@ -81,18 +82,18 @@ static void check_transfer_flags(const struct kvmig__check *c)
     bool multi_stream = kvmig__str_eq(r->compression, "zlib") || kvmig__str_eq(r->compression, "zstd");
 
     if (parallel && single_stream)
-        conflict(c, "PARALLEL COMPRESSED", "Use zlib or zstd, or one connection.",
-                 "The compressions \"mt\" and \"xbzrle\" work on one connection only.");
+        kvmig__note_flags(c, "PARALLEL COMPRESSED", "Use zlib or zstd, or one connection.",
+                          "The compressions \"mt\" and \"xbzrle\" work on one connection only.");
     if (!parallel && multi_stream)
-        conflict(c, "COMPRESSED PARALLEL", "Set parallel_connections to 2 or more.",
-                 "The compressions \"zlib\" and \"zstd\" need parallel connections.");
+        kvmig__note_flags(c, "COMPRESSED PARALLEL", "Set parallel_connections to 2 or more.",
+                          "The compressions \"zlib\" and \"zstd\" need parallel connections.");
     if (!kvmig__request_has(r, KVMIG_PLAN_AUTO_CONVERGE) && (r->auto_converge_initial || r->auto_converge_increment))
-        conflict(c, "auto_converge.initial auto_converge.increment AUTO_CONVERGE", "Add KVMIG_PLAN_AUTO_CONVERGE.",
-                 "Throttling is tuned, but not switched on.");
+        kvmig__note_flags(c, "auto_converge.initial auto_converge.increment AUTO_CONVERGE",
+                          "Add KVMIG_PLAN_AUTO_CONVERGE.", "Throttling is tuned, but not switched on.");
     if (r->copy == KVMIG_COPY_NONE && r->copy_disks.n)
-        conflict(c, "migrate_disks NON_SHARED_DISK NON_SHARED_INC",
-                 "Leave copy_disks empty, or use another kvmig_copy.",
-                 "Disks are named for copying, but no disk is to be copied.");
+        kvmig__note_flags(c, "migrate_disks NON_SHARED_DISK NON_SHARED_INC",
+                          "Leave copy_disks empty, or use another kvmig_copy.",
+                          "Disks are named for copying, but no disk is to be copied.");
 }
 
 /* ---- options that do nothing ---- */
@@ -203,6 +204,7 @@ void kvmig__check_request(const struct kvmig__check *c)
     kvmig__check_options(c);
     check_postcopy_flags(c);
     check_transfer_flags(c);
+    kvmig__check_flags(c);
     check_idle_options(c);
     for (size_t i = 0; i < c->request->copy_disks.n; i++)
         check_named_disk(c, c->request->copy_disks.v[i]);
@@ -216,10 +218,10 @@ static struct kvmig__detail versions(const struct kvmig__check *c)
 {
     struct kvmig__detail d = { 0 };
 
-    kvmig__detail_version(&d, "source_qemu", c->source->qemu_version);
-    kvmig__detail_version(&d, "target_qemu", c->target->qemu_version);
-    kvmig__detail_version(&d, "source_libvirt", c->source->libvirt_version);
-    kvmig__detail_version(&d, "target_libvirt", c->target->libvirt_version);
+    kvmig__detail_version(&d, "source_qemu", kvmig__qemu_of(c, c->source));
+    kvmig__detail_version(&d, "target_qemu", kvmig__qemu_of(c, c->target));
+    kvmig__detail_version(&d, "source_libvirt", kvmig__libvirt_of(c, c->source));
+    kvmig__detail_version(&d, "target_libvirt", kvmig__libvirt_of(c, c->target));
     return d;
 }
 
@@ -227,7 +229,7 @@ static void check_features(const struct kvmig__check *c)
 {
     const struct kvmig__request *r = c->request;
     const uint64_t both = KVMIG__VERSION(10, 1, 0), methods = KVMIG__VERSION(9, 4, 0), gone = KVMIG__VERSION(9, 1, 0);
-    uint64_t sq = c->source->qemu_version, tq = c->target->qemu_version;
+    uint64_t sq = kvmig__qemu_of(c, c->source), tq = kvmig__qemu_of(c, c->target);
     struct kvmig__detail d = { 0 };
 
     if (kvmig__request_is_parallel(r) && kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY) &&
@@ -237,8 +239,8 @@ static void check_features(const struct kvmig__check *c)
                 "together with post-copy they need QEMU 10.1 on both hosts");
     }
     if ((kvmig__str_eq(r->compression, "zlib") || kvmig__str_eq(r->compression, "zstd")) &&
-        (kvmig__version_below(c->source->libvirt_version, methods) ||
-         kvmig__version_below(c->target->libvirt_version, methods))) {
+        (kvmig__version_below(kvmig__libvirt_of(c, c->source), methods) ||
+         kvmig__version_below(kvmig__libvirt_of(c, c->target), methods))) {
         d = versions(c);
         dropped(c, "compression", &d, "Upgrade libvirt, or leave out the compression.",
                 "zlib and zstd need libvirt 9.4 on both hosts");

@@ -5,7 +5,7 @@
  * cannot be copied whole beside one that is copied incrementally. Here one consistent choice is made for all. Also the cache
  * modes of disks that stay shared. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 
@@ -169,7 +169,7 @@ static bool cache_is_safe(const char *cache)
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job)
 {
     const struct kvmig__disk *disk = job->disk;
-    uint64_t qemu = c->source->qemu_version;
+    uint64_t qemu = kvmig__qemu_of(c, c->source);
     bool consent = kvmig__request_has(c->request, KVMIG_PLAN_UNSAFE);
     struct kvmig__detail d = { 0 };
 

@@ -9,7 +9,7 @@
  * name, size and change time read the same inode. It is compared for volumes that rest as well, because the image of a
  * running guest changes between the two readings.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,9 @@ static struct kvmig__identity network_identity(const struct kvmig__place *s, con
         return ANSWER(UNKNOWN, "the network image is served from an address that is local to each host");
     if (s->server && t->server && !text_eq_nocase(s->server, t->server))
         return ANSWER(UNKNOWN, "the target's XML reaches the network image through another server");
-    return (struct kvmig__identity){ KVMIG__SAME_YES, "both hosts open the same network image", true };
+    return (struct kvmig__identity){ .same = KVMIG__SAME_YES,
+                                     .why = "both hosts open the same network image",
+                                     .recognised = true };
 }
 
 /* ---- paths that the caller stated ---- */
@@ -104,8 +106,9 @@ static struct kvmig__identity network_pool_identity(const struct kvmig__place *s
 {
     if (!kvmig__str_eq(volume_name(s), volume_name(t)))
         return ANSWER(NO, "the target's XML names another volume of the same network pool");
-    return (struct kvmig__identity){ KVMIG__SAME_YES, "a volume of a network pool that both hosts take from one source",
-                                     true };
+    return (struct kvmig__identity){ .same = KVMIG__SAME_YES,
+                                     .why = "a volume of a network pool that both hosts take from one source",
+                                     .recognised = true };
 }
 
 /* ---- files, by their inodes ---- */
@@ -234,14 +237,17 @@ static struct kvmig__identity device_identity(const struct kvmig__block_device *
     if (a->wwn && b->wwn) {
         if (!text_eq_nocase(a->wwn, b->wwn))
             return ANSWER(NO, "the devices have different world-wide names");
-        return (struct kvmig__identity){ KVMIG__SAME_YES, "both devices have the same world-wide name", true };
+        return (struct kvmig__identity){ .same = KVMIG__SAME_YES,
+                                         .why = "both devices have the same world-wide name",
+                                         .recognised = true };
     }
     if (a->serial && b->serial) {
         if (!kvmig__str_eq(a->serial, b->serial))
             return ANSWER(NO, "the devices have different serial numbers");
         if (sizes_known)
-            return (struct kvmig__identity){ KVMIG__SAME_YES, "both devices have the same serial number and size",
-                                             true };
+            return (struct kvmig__identity){ .same = KVMIG__SAME_YES,
+                                             .why = "both devices have the same serial number and size",
+                                             .recognised = true };
     }
     return ANSWER(UNKNOWN, "the devices have no identity that both hosts show");
 }
@@ -284,6 +290,8 @@ static struct kvmig__identity block_identity(const struct kvmig__check *c, const
 struct kvmig__identity kvmig__same_storage(const struct kvmig__check *c, const struct kvmig__place *source,
                                            const struct kvmig__place *target)
 {
+    struct kvmig__identity told;
+
     if (!source->known || !target->known)
         return ANSWER(UNKNOWN, "the storage pool that the disk names is not known on both hosts");
     if (source->type == KVMIG__DISK_NETWORK && target->type == KVMIG__DISK_NETWORK && !source->pool)
@@ -294,8 +302,10 @@ struct kvmig__identity kvmig__same_storage(const struct kvmig__check *c, const s
         return ANSWER(YES, "the caller stated that this folder is shared");
     if (source->type != target->type)
         return ANSWER(UNKNOWN, "the target's XML opens another kind of storage");
-    if (source->type == KVMIG__DISK_FILE)
-        return file_identity(c, source, target);
+    if (source->type == KVMIG__DISK_FILE) {
+        told = kvmig__facts_identity(c, source, target);
+        return told.why ? told : file_identity(c, source, target);
+    }
     if (source->type == KVMIG__DISK_BLOCK)
         return block_identity(c, source, target);
     return ANSWER(UNKNOWN, "storage of this kind has no identity that could be compared");

@@ -6,7 +6,7 @@
  * Rule: a volume that exists on the target is somebody's data. It is used only if the caller names the disk in copy_disks,
  * and never if a domain there uses it.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,11 +131,11 @@ static bool path_in_use(const struct kvmig__host *host, const char *path)
 
 /* QEMU 5.1 and later mirror only between images of one size. libvirt 10.0 and later on the target cuts a raw device to
  * size, so a larger one will do there. */
-static void check_size(const struct kvmig__check *c, struct kvmig__disk_job *job, uint64_t have)
+void kvmig__disk_check_size(const struct kvmig__check *c, struct kvmig__disk_job *job, uint64_t have)
 {
-    uint64_t need = job->plan.capacity, qemu = c->source->qemu_version;
+    uint64_t need = job->plan.capacity, qemu = kvmig__qemu_of(c, c->source);
     bool cut = job->source.type == KVMIG__DISK_BLOCK && kvmig__str_eq(job->plan.format, "raw") &&
-               c->target->libvirt_version >= KVMIG__VERSION(10, 0, 0);
+               kvmig__libvirt_of(c, c->target) >= KVMIG__VERSION(10, 0, 0);
     struct kvmig__detail d = { 0 };
 
     if (need == KVMIG__UNKNOWN || have == KVMIG__UNKNOWN || have == need || (have > need && cut))
@@ -193,7 +193,7 @@ static void use_existing(const struct kvmig__check *c, struct kvmig__disk_job *j
                 "one");
         else
             free(kvmig__detail_take(&d));
-        check_size(c, job, size);
+        kvmig__disk_check_size(c, job, size);
         if (kvmig__disk_is_copied(&job->plan))
             check_format(c, job, format);
     }
@@ -350,10 +350,13 @@ static void copy_without_pool(const struct kvmig__check *c, struct kvmig__disk_j
 
 static void place(const struct kvmig__check *c, struct kvmig__disk_job *job, struct ledger *ledger)
 {
+    const struct kvmig__fact_image *image = kvmig__fact_image_of(c->view->facts, job->plan.target);
     const struct kvmig__pool *pool;
     struct kvmig__detail d = { 0 };
 
-    if (job->target.type == KVMIG__DISK_NETWORK || kvmig__target_xml_unread(c)) {
+    if (image && !c->target->pools_known) {
+        kvmig__disk_copy_onto_image(c, job, image);
+    } else if (job->target.type == KVMIG__DISK_NETWORK || kvmig__target_xml_unread(c)) {
         remark(c, job, "TARGET_VOLUME_UNVERIFIED", KVMIG_SEVERITY_INFO, &d,
                "The target of the copy must exist, or lie in a storage pool in which libvirt can create it.",
                "whether the target has what it is copied into is not checked");
@@ -361,6 +364,9 @@ static void place(const struct kvmig__check *c, struct kvmig__disk_job *job, str
         job->plan.target_path = kvmig__strdup(job->target.path);
         remark(c, job, "TARGET_VOLUME_UNVERIFIED", KVMIG_SEVERITY_INFO, &d, NULL,
                "the target's storage pools are not known; room and existing files there are not checked");
+        if (job->identity.looks_shared)
+            remark(c, job, "SHARED_IDENTITY_UNPROVEN", KVMIG_SEVERITY_WARN, &d,
+                   "Make sure that the two hosts do not share this file, or do not copy it.", job->identity.why);
     } else {
         pool = c->request->target_pool ? pool_asked_for(c, job) : pool_by_default(c, job);
         if (pool)

@@ -4,7 +4,7 @@
  * component, on which side, from and before which version, and what a migration must do to meet it. Data first; the code
  * below only looks it up. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
 
@@ -113,8 +113,8 @@ static uint32_t triggers_of(const struct kvmig__check *c, const struct kvmig__di
     triggers |= kvmig__request_is_parallel(c->request) ? PARALLEL : 0;
     triggers |= domain->cpu.mode == KVMIG__CPU_CUSTOM || domain->cpu.mode == KVMIG__CPU_HOST_MODEL ? CUSTOM_CPU : 0;
     triggers |= uses_vmx(&domain->cpu) ? VMX : 0;
-    triggers |= c->target->qemu_version >= V(9, 2) ? NEW_QEMU_TARGET : 0;
-    triggers |= c->target->qemu_version >= V(10, 0) ? TEN_QEMU_TARGET : 0;
+    triggers |= kvmig__qemu_of(c, c->target) >= V(9, 2) ? NEW_QEMU_TARGET : 0;
+    triggers |= kvmig__qemu_of(c, c->target) >= V(10, 0) ? TEN_QEMU_TARGET : 0;
     for (size_t i = 0; i < domain->devices.n; i++) {
         if (kvmig__str_eq(domain->devices.v[i].kind, "tpm") && kvmig__str_eq(domain->devices.v[i].type, "emulator"))
             triggers |= EMULATED_TPM;
@@ -124,9 +124,10 @@ static uint32_t triggers_of(const struct kvmig__check *c, const struct kvmig__di
 
 /* ---- look-up ---- */
 
-static bool concerns(const struct problem *problem, const struct kvmig__host *host, enum side side)
+static bool concerns(const struct kvmig__check *c, const struct problem *problem, const struct kvmig__host *host,
+                     enum side side)
 {
-    uint64_t version = problem->component == QEMU ? host->qemu_version : host->libvirt_version;
+    uint64_t version = problem->component == QEMU ? kvmig__qemu_of(c, host) : kvmig__libvirt_of(c, host);
 
     return (problem->side & side) && version && version >= problem->from &&
            (!problem->before || version < problem->before);
@@ -139,9 +140,9 @@ static void note_problem(const struct kvmig__check *c, const struct problem *pro
 
     kvmig__detail_str(&d, "component", qemu ? "qemu" : "libvirt");
     if (on_source)
-        kvmig__detail_version(&d, "source", qemu ? c->source->qemu_version : c->source->libvirt_version);
+        kvmig__detail_version(&d, "source", qemu ? kvmig__qemu_of(c, c->source) : kvmig__libvirt_of(c, c->source));
     if (on_target)
-        kvmig__detail_version(&d, "target", qemu ? c->target->qemu_version : c->target->libvirt_version);
+        kvmig__detail_version(&d, "target", qemu ? kvmig__qemu_of(c, c->target) : kvmig__libvirt_of(c, c->target));
     kvmig__detail_version(&d, "mended_in", problem->before);
     kvmig__note(c, problem->code, problem->severity, kvmig__object_request(), &d, problem->hint, "%s.",
                 problem->message);
@@ -153,7 +154,7 @@ void kvmig__check_known_problems(const struct kvmig__check *c, const struct kvmi
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(problems); i++) {
         const struct problem *problem = &problems[i];
-        bool on_source = concerns(problem, c->source, SOURCE), on_target = concerns(problem, c->target, TARGET);
+        bool on_source = concerns(c, problem, c->source, SOURCE), on_target = concerns(c, problem, c->target, TARGET);
 
         if ((on_source || on_target) && (problem->triggers & triggers) == problem->triggers)
             note_problem(c, problem, on_source, on_target);

@@ -7,6 +7,7 @@
 #ifndef KVMIG_SRC_KUBE_CHECKS_H
 #define KVMIG_SRC_KUBE_CHECKS_H
 
+#include "cluster/facts.h"
 #include "plan/kube_base.h"
 #include "plan/plan_internal.h"
 
@@ -70,6 +71,8 @@ struct kvmig__kube_whatif {
 
 struct kvmig__kube_check {
     const struct kvmig__kube *kube;
+    const struct kvmig__facts *facts; /* NULL if there are none */
+    const struct kvmig__wires *wires; /* of the VM (facts_checks.h); NULL without facts */
     struct kvmig__kube_index *index;
     const struct kvmig__kube_whatif *whatif; /* NULL = as it is */
     const struct kvmig__request *request;

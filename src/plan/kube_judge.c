@@ -4,6 +4,7 @@
  * node. So planning costs classes times labels plus nodes times a few numbers. In small clusters, and for VMs that ask for what
  * tells nodes apart, nodes are judged one by one. Pure; any thread.
  */
+#include "plan/facts_checks.h"
 #include "plan/kube_lazy.h"
 
 #include <stdlib.h>
@@ -145,7 +146,7 @@ static void judge_nodes(struct judging *j)
     bool neighbours = has_neighbours(j->check);
     struct kvmig__kube_check c = *j->check;
 
-    if (!neighbours && !j->reach)
+    if (!neighbours && !j->reach && !c.wires)
         return;
     for (size_t i = 0; i < j->lazy->nodes->n; i++) {
         struct kvmig_findings own = { 0 };
@@ -159,6 +160,8 @@ static void judge_nodes(struct judging *j)
         kvmig__kube_check_neighbours(&c);
         if (j->reach)
             kvmig__kube_check_reach(&c);
+        if (c.wires)
+            kvmig__check_facts_target(c.wires, c.target_name, c.out);
         if (own.n)
             *KVMIG__PUSH(&j->lazy->extras) = (struct kvmig__kube_extra){ i, own };
     }

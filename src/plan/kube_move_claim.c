@@ -3,7 +3,7 @@
  * The destination claim of one volume that is to move: there, writable, free, bound or about to be, and large enough. Pure; any
  * thread.
  */
-#include "plan/kube_checks.h"
+#include "plan/facts_checks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -73,6 +73,32 @@ static void check_size(const struct kvmig__kube_check *c, const struct kvmig__ku
     kvmig__kube_note(c, "DEST_VOLUME_SMALLER", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_claim(c, to->meta.name), &d,
                      "Make a larger claim; a file system needs some room for itself.",
                      "Claim %s has %" PRIu64 " bytes for a disk of %" PRIu64 ".", to->meta.name, have, need);
+}
+
+/* Observed sizes of the images themselves say more than those of the claims. */
+static bool check_observed_size(const struct kvmig__kube_check *c, const struct kvmig__kube_drive *drive,
+                                const struct kvmig__kube_pvc *to)
+{
+    const struct kvmig__fact_image *image = kvmig__fact_image_of(c->facts, drive->volume->name);
+    uint64_t have;
+    struct kvmig__detail d = { 0 };
+
+    if (!image && drive->status)
+        image = kvmig__fact_image_of(c->facts, drive->status->target);
+    have = image ? kvmig__fact_image_room(image) : KVMIG__UNKNOWN;
+    if (have == KVMIG__UNKNOWN || image->source_virtual_size == KVMIG__UNKNOWN || !image->source_virtual_size ||
+        (image->target_pvc && !kvmig__str_eq(image->target_pvc, to->meta.name)))
+        return false;
+    if (have >= image->source_virtual_size)
+        return true;
+    kvmig__detail_uint(&d, "need", image->source_virtual_size);
+    kvmig__detail_uint(&d, "have", have);
+    kvmig__detail_str(&d, "volume", drive->volume->name);
+    kvmig__kube_note(c, "DEST_VOLUME_SMALLER", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_claim(c, to->meta.name), &d,
+                     "Make a larger claim; a file system needs some room for itself.",
+                     "Claim %s has %" PRIu64 " bytes for an image of %" PRIu64 ".", to->meta.name, have,
+                     image->source_virtual_size);
+    return true;
 }
 
 /* ---- access, users ---- */
@@ -213,7 +239,8 @@ void kvmig__kube_check_destination(const struct kvmig__kube_check *c, const stru
             note_missing(c, drive);
         return;
     }
-    check_size(c, drive, to);
+    if (!check_observed_size(c, drive, to))
+        check_size(c, drive, to);
     check_access(c, drive, to);
     check_users(c, to);
     check_holders(c, to);

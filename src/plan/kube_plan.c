@@ -7,7 +7,7 @@
  * Nodes may be unknown (no right to read them, or not in the files given): then the VM alone is judged, the target that the caller
  * names is taken as it is, and there are no candidates.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 #include "plan/kube_lazy.h"
 
 #include <errno.h>
@@ -23,6 +23,7 @@ struct planning {
     struct kvmig__kube_check check; /* of the VM alone */
     struct kvmig__kube_config config;
     struct kvmig__kube_index index;
+    struct kvmig__wires wires; /* of the VM; empty without facts */
     const struct kvmig__kube_node *asked; /* target; NULL if none is asked for, or nodes are not known */
     const struct kvmig__kube_whatif *whatif; /* NULL = as it is */
     struct kvmig_findings common; /* about the VM, the request and the cluster */
@@ -153,6 +154,8 @@ static void judge_common(struct planning *p)
     kvmig__kube_check_options(c);
     kvmig__kube_check_waits(c);
     kvmig__kube_check_forbidden(c);
+    kvmig__kube_check_versions(c, c->facts);
+    kvmig__check_facts(&p->wires, &p->common);
     if (p->request->target)
         kvmig__kube_check_pinning(c, true);
     if (target_is_source(p))
@@ -171,6 +174,7 @@ static void judge_unseen(struct planning *p)
         return;
     c.target_name = p->request->target;
     kvmig__kube_check_reach(&c);
+    kvmig__check_facts_target(&p->wires, c.target_name, c.out);
 }
 
 /* ---- the choice ---- */
@@ -257,6 +261,14 @@ static struct kvmig_plan *plan_of(const struct kvmig__kube_vmi *vmi)
     return plan;
 }
 
+static void begin_wires(struct planning *p)
+{
+    if (!p->check.facts)
+        return;
+    kvmig__wires_of_vmi(&p->wires, &p->check);
+    p->check.wires = &p->wires;
+}
+
 static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
 {
     int32_t rc = locate(p);
@@ -265,6 +277,7 @@ static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
         return rc;
     p->plan = plan_of(p->check.vmi);
     kvmig__request_copy(&p->plan->request, p->request);
+    begin_wires(p);
     judge_common(p);
     p->plan->lazy = kvmig__kube_judge(&p->check, &p->common);
     judge_unseen(p);
@@ -272,6 +285,7 @@ static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
     kvmig__findings_clear(&p->common);
     kvmig__kube_config_clear(&p->config);
     kvmig__kube_index_clear(&p->index);
+    kvmig__wires_clear(&p->wires);
     *out_plan = p->plan;
     return 0;
 }
@@ -280,7 +294,7 @@ static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
 int32_t kvmig__plan_kube_whatif(const struct kvmig__view *view, const struct kvmig__request *request,
                                 const struct kvmig__kube_whatif *whatif, struct kvmig_plan **out_plan)
 {
-    struct planning p = { .kube = view->kube, .request = request, .whatif = whatif };
+    struct planning p = { .kube = view->kube, .request = request, .whatif = whatif, .check = { .facts = view->facts } };
     struct kvmig__kube *kube = (struct kvmig__kube *)view->kube;
     const bool had = kube->lookup;
     int32_t rc;

@@ -4,8 +4,7 @@
  * checks themselves are in checks_*.c. Pure: same view, request and slots, same plan; nothing is changed. Any thread; the
  * plan belongs to the caller (kvmig_plan_unref()).
  */
-#include "cluster/facts.h"
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 #include "plan/locate.h"
 
 #include <inttypes.h>
@@ -21,6 +20,7 @@ struct planning {
     const struct kvmig__host *asked; /* target */
     struct kvmig_findings common; /* about the VM, the request and the source */
     struct kvmig__paths busy; /* of the active domains in the view */
+    struct kvmig__wires wires; /* of the VM; empty without facts */
     struct kvmig_plan *plan;
 };
 
@@ -111,6 +111,7 @@ static void judge_common(struct planning *p)
     kvmig__check_domain(&c);
     kvmig__check_cpu(&c);
     check_common_limits(p, &c);
+    kvmig__check_facts(&p->wires, &p->common);
 }
 
 /* ---- verdicts ---- */
@@ -148,6 +149,8 @@ static void judge(const struct planning *p, const struct kvmig__host *target, st
         kvmig__check_known_problems(&c, out->disks.v, out->disks.n);
         check_target_limit(p, &c);
     }
+    kvmig__check_certificates(&c);
+    kvmig__check_facts_target(&p->wires, target->name, &out->findings);
     kvmig__findings_sort(&out->findings);
     out->verdict = kvmig__verdict_of(&p->common, &out->findings);
     out->score = kvmig__candidate_score(out, p->vm.domain, target);
@@ -314,6 +317,14 @@ static struct kvmig_plan *begin(const struct planning *p)
     return plan;
 }
 
+static void begin_wires(struct planning *p)
+{
+    const struct kvmig__check c = check_of(p, NULL, &p->common);
+
+    if (p->view->facts)
+        kvmig__wires_of_domain(&p->wires, &c);
+}
+
 int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__request *request,
                          const struct kvmig__slots *slots, struct kvmig_plan **out_plan)
 {
@@ -330,11 +341,13 @@ int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__req
         return rc;
     p.plan = begin(&p);
     kvmig__paths_collect(&p.busy, view);
+    begin_wires(&p);
     judge_common(&p);
     judge_candidates(&p);
     conclude(&p);
     kvmig__findings_clear(&p.common);
     free(p.busy.v);
+    kvmig__wires_clear(&p.wires);
     *out_plan = p.plan;
     return 0;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Versions that were observed beside hosts that cannot tell their own. Of a cluster the hosts never tell: what runs a guest is in its
+ * launcher, and what may be observed are the versions in the present one and in the one that the target would get. Pure; any thread.
+ */
+#include "plan/facts_checks.h"
+
+#include <stdlib.h>
+
+static const struct kvmig__fact_versions *side_of(const struct kvmig__check *c, const struct kvmig__host *host)
+{
+    const struct kvmig__facts *facts = c->view->facts;
+
+    if (!facts || (host != c->source && host != c->target))
+        return NULL;
+    return host == c->source ? &facts->source : &facts->target;
+}
+
+uint64_t kvmig__qemu_of(const struct kvmig__check *c, const struct kvmig__host *host)
+{
+    const struct kvmig__fact_versions *told = side_of(c, host);
+
+    return host->qemu_version || !told ? host->qemu_version : told->qemu;
+}
+
+uint64_t kvmig__libvirt_of(const struct kvmig__check *c, const struct kvmig__host *host)
+{
+    const struct kvmig__fact_versions *told = side_of(c, host);
+
+    return host->libvirt_version || !told ? host->libvirt_version : told->libvirt;
+}
+
+static void note_parallel(const struct kvmig__kube_check *c, const struct kvmig__facts *facts)
+{
+    uint64_t source = facts->source.qemu, target = facts->target.qemu;
+    struct kvmig__detail d = { 0 };
+
+    if (c->request->parallel_connections < 2 || source < KVMIG__VERSION(7, 1, 0) || source >= KVMIG__VERSION(7, 2, 0) ||
+        target < KVMIG__VERSION(9, 2, 0))
+        return;
+    kvmig__detail_str(&d, "component", "qemu");
+    kvmig__detail_version(&d, "source", source);
+    kvmig__detail_version(&d, "target", target);
+    kvmig__kube_note(c, "MULTIFD_VERSION_SKEW", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d, "Use one connection.",
+                     "Parallel connections from QEMU 7.1 to 9.2 or later are known to fail.");
+}
+
+void kvmig__kube_check_versions(const struct kvmig__kube_check *c, const struct kvmig__facts *facts)
+{
+    struct kvmig__detail d = { 0 };
+    char *have, *need;
+
+    if (!facts)
+        return;
+    note_parallel(c, facts);
+    if (!facts->source.qemu || !facts->target.qemu || facts->target.qemu / 1000 >= facts->source.qemu / 1000)
+        return;
+    have = kvmig__version_text(facts->target.qemu);
+    need = kvmig__version_text(facts->source.qemu);
+    kvmig__detail_str(&d, "source", need);
+    kvmig__detail_str(&d, "target", have);
+    kvmig__kube_note(c, "QEMU_OLDER", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_vm(c), &d,
+                     "Let KubeVirt be rolled back on no node while VMs of the newer one run.",
+                     "QEMU in the launcher of the target (%s) is older than in that of the source (%s).", have, need);
+    free(have);
+    free(need);
+}
