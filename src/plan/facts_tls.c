@@ -180,7 +180,7 @@ static void note_mismatch(const struct kvmig__check *c, const char *name)
 
 static int64_t now_of(const struct kvmig__check *c)
 {
-    return c->view->facts->now;
+    return c->request->now_ms > 0 ? c->request->now_ms / 1000 : c->view->facts->now;
 }
 
 static bool is_timely(const struct kvmig__fact_certificate *certificate, int64_t now)
