@@ -132,9 +132,9 @@ static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t a
 
     (void)timeout_ms;
     reply->act_fn = fn;
-    reply->error = kvmig__error_new(ENOTSUP, host->name, vm, "Open the view with the hosts' libvirt URIs.",
-                                    "a view of files can plan, but %s is out of its reach",
-                                    kvmig_location_action_name(action));
+    reply->error =
+        kvmig__error_new(ENOTSUP, host->name, vm, "Open the view with the hosts' libvirt URIs.",
+                         "a view of files can plan, but %s is out of its reach", kvmig_location_action_name(action));
 }
 
 static const struct kvmig__host_backend_ops ops = {

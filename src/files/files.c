@@ -47,20 +47,41 @@ static void drop_hosts(struct kvmig__files *files)
     files->hosts.n = 0;
 }
 
+static void begin(struct kvmig__files_load *load, struct kvmig__files *out, const struct kvmig__files_ask *ask)
+{
+    *load = (struct kvmig__files_load){ .files = out, .ask = ask };
+    out->facts = kvmig__facts_new();
+    load->base.kube = &out->kube;
+    load->base.problems = &out->problems;
+    load->base.others = &others;
+}
+
+static void finish(struct kvmig__files_load *load)
+{
+    kvmig__snapshot_finish(&load->base);
+    kvmig__files_finish_rows(load);
+    kvmig__files_finish_hosts(load);
+    if (!is_of_libvirt(load))
+        drop_hosts(load->files);
+}
+
 void kvmig__files_load(struct kvmig__files *out, const struct kvmig__files_ask *ask)
 {
-    struct kvmig__files_load load = { .files = out, .ask = ask };
+    struct kvmig__files_load load;
 
-    out->facts = kvmig__facts_new();
-    load.base.kube = &out->kube;
-    load.base.problems = &out->problems;
-    load.base.others = &others;
+    begin(&load, out, ask);
     kvmig__snapshot_load_paths(&load.base, &ask->paths);
-    kvmig__snapshot_finish(&load.base);
-    kvmig__files_finish_rows(&load);
-    kvmig__files_finish_hosts(&load);
-    if (!is_of_libvirt(&load))
-        drop_hosts(out);
+    finish(&load);
+}
+
+void kvmig__files_read(struct kvmig__files *out, const struct kvmig__files_ask *ask, const char *text, size_t length,
+                       const char *name)
+{
+    struct kvmig__files_load load;
+
+    begin(&load, out, ask);
+    kvmig__snapshot_text(&load.base, text, length, name);
+    finish(&load);
 }
 
 void kvmig__files_clear(struct kvmig__files *files)

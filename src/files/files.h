@@ -32,6 +32,9 @@ struct kvmig__files {
 };
 /* Fills the zeroed *out. */
 void kvmig__files_load(struct kvmig__files *out, const struct kvmig__files_ask *ask);
+/* The same of one text, which is called name. */
+void kvmig__files_read(struct kvmig__files *out, const struct kvmig__files_ask *ask, const char *text, size_t length,
+                       const char *name);
 void kvmig__files_clear(struct kvmig__files *files);
 
 #endif

@@ -193,7 +193,8 @@ static const struct document *document_of(const char *root, const char *end)
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(documents); i++) {
         const size_t n = strlen(documents[i].root);
 
-        if (at(root, end, documents[i].root) && root + n < end && (strchr("/>", root[n]) || isspace((unsigned char)root[n])))
+        if (at(root, end, documents[i].root) && root + n < end &&
+            (strchr("/>", root[n]) || isspace((unsigned char)root[n])))
             return &documents[i];
     }
     return NULL;

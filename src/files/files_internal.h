@@ -42,7 +42,8 @@ void kvmig__files_finish_rows(struct kvmig__files_load *load);
 bool kvmig__files_observation(struct kvmig__files_load *load, struct json_object *json);
 
 /* ---- files_json.c: members of an object, by their types; what is of another type counts as not given ---- */
-struct json_object *kvmig__files_member(struct json_object *object, const char *key); /* borrowed; NULL if absent or null */
+struct json_object *kvmig__files_member(struct json_object *object,
+                                        const char *key); /* borrowed; NULL if absent or null */
 struct json_object *kvmig__files_list(struct json_object *object, const char *key); /* an array, or NULL */
 size_t kvmig__files_count(struct json_object *list); /* bounded; 0 for what is no array */
 void kvmig__files_str(struct json_object *object, const char *key, char **out);

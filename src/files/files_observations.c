@@ -179,10 +179,14 @@ static void take_certificate(struct kvmig__files_load *load, struct json_object 
 static const struct {
     const char *text;
     int32_t value;
-} states[] = { { "running", KVMIG__STATE_RUNNING },     { "idle", KVMIG__STATE_RUNNING },
-               { "paused", KVMIG__STATE_PAUSED },       { "in shutdown", KVMIG__STATE_RUNNING },
-               { "shut off", KVMIG__STATE_SHUTOFF },    { "crashed", KVMIG__STATE_CRASHED },
-               { "pmsuspended", KVMIG__STATE_SUSPENDED_PM }, { "absent", KVMIG__STATE_ABSENT } },
+} states[] = { { "running", KVMIG__STATE_RUNNING },
+               { "idle", KVMIG__STATE_RUNNING },
+               { "paused", KVMIG__STATE_PAUSED },
+               { "in shutdown", KVMIG__STATE_RUNNING },
+               { "shut off", KVMIG__STATE_SHUTOFF },
+               { "crashed", KVMIG__STATE_CRASHED },
+               { "pmsuspended", KVMIG__STATE_SUSPENDED_PM },
+               { "absent", KVMIG__STATE_ABSENT } },
   reasons[] = { { "user", KVMIG__REASON_USER },
                 { "migrating", KVMIG__REASON_MIGRATION },
                 { "migrated", KVMIG__REASON_MIGRATED },
@@ -227,10 +231,10 @@ static const struct {
     const char *name;
     void (*take)(struct kvmig__files_load *load, struct json_object *json);
 } kinds[] = {
-    { "versions", take_versions },         { "mounts", take_mounts },
-    { "disk-images", take_images },        { "cni-config", take_cni },
-    { "network-mtu", take_mtu },           { "port-bindings", take_port_hosts },
-    { "certificate", take_certificate },   { "domain-state", take_domain_state },
+    { "versions", take_versions },       { "mounts", take_mounts },
+    { "disk-images", take_images },      { "cni-config", take_cni },
+    { "network-mtu", take_mtu },         { "port-bindings", take_port_hosts },
+    { "certificate", take_certificate }, { "domain-state", take_domain_state },
 };
 
 static bool take_one(struct kvmig__files_load *load, struct json_object *json)

@@ -97,26 +97,25 @@ static void take_port_group(struct kvmig__files_load *load, struct json_object *
 static void take_chassis(struct kvmig__files_load *load, struct json_object *row, const char *node)
 {
     (void)node;
-    *KVMIG__PUSH(&load->files->facts->chassis) = (struct kvmig__fact_chassis){
-        text_column(row, "name"), text_column(row, "hostname"), map_column(row, "other_config")
-    };
-    *KVMIG__PUSH(&load->chassis) =
-        (struct kvmig__files_chassis){ text_column(row, "_uuid"), text_column(row, "name") };
+    *KVMIG__PUSH(&load->files->facts->chassis) =
+        (struct kvmig__fact_chassis){ text_column(row, "name"), text_column(row, "hostname"),
+                                      map_column(row, "other_config") };
+    *KVMIG__PUSH(&load->chassis) = (struct kvmig__files_chassis){ text_column(row, "_uuid"), text_column(row, "name") };
 }
 
 static void take_binding(struct kvmig__files_load *load, struct json_object *row, const char *node)
 {
     (void)node;
-    *KVMIG__PUSH(&load->files->facts->bindings) = (struct kvmig__fact_binding){
-        text_column(row, "logical_port"), text_column(row, "chassis"), bool_column(row, "up")
-    };
+    *KVMIG__PUSH(&load->files->facts->bindings) =
+        (struct kvmig__fact_binding){ text_column(row, "logical_port"), text_column(row, "chassis"),
+                                      bool_column(row, "up") };
 }
 
 static void take_interface(struct kvmig__files_load *load, struct json_object *row, const char *node)
 {
-    *KVMIG__PUSH(&load->files->facts->interfaces) = (struct kvmig__fact_interface){
-        kvmig__strdup(node), text_column(row, "name"), map_column(row, "external_ids")
-    };
+    *KVMIG__PUSH(&load->files->facts->interfaces) =
+        (struct kvmig__fact_interface){ kvmig__strdup(node), text_column(row, "name"),
+                                        map_column(row, "external_ids") };
 }
 
 static const struct table {

@@ -236,7 +236,7 @@ static bool mentions(const char *text, size_t length, const char *word)
 static bool is_known_json(const struct kvmig__snapshot_load *load, const char *text, size_t length)
 {
     return mentions(text, length, "\"observation\"") ||
-           (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"rows\""));
+           (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"table\""));
 }
 
 void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, size_t length, const char *name)
