@@ -130,6 +130,26 @@ struct kvmig_plan;
 KVMIG_API int32_t kvmig_cluster_plan(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
                                      struct kvmig_plan **out_plan);
 
+/** Plans of many VMs, one after the other: an opaque handle, for one thread at a time. Since: 0.1.0 */
+struct kvmig_plan_iterator;
+
+/**
+ * Begins to plan every VM that runs in the view now, each as kvmig_cluster_plan() would; opts are those of all plans, with vm and
+ * source NULL. *out_iterator is owned: kvmig_plan_iterator_free(). Threads: any. Errors: -EINVAL (names the option), -E2BIG,
+ * -KVMIG_ENOTSYNCED. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_plan_all(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
+                                         struct kvmig_plan_iterator **out_iterator);
+/** How many VMs there were at the beginning. Threads: any. Since: 0.1.0 */
+KVMIG_API size_t kvmig_plan_iterator_count(const struct kvmig_plan_iterator *iterator);
+/**
+ * The next plan, from the view as it is now; VMs that are gone by then are left out. Returns 0 with *out_plan owned
+ * (kvmig_plan_unref()), or 0 with NULL at the end. Threads: any, one at a time. Errors: -EINVAL for NULL, -KVMIG_ENOHOST. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_plan_iterator_next(struct kvmig_plan_iterator *iterator, struct kvmig_plan **out_plan);
+/** Frees it; NULL is ignored. Threads: any. Since: 0.1.0 */
+KVMIG_API void kvmig_plan_iterator_free(struct kvmig_plan_iterator *iterator);
+
 /** One more owner. Threads: any. Since: 0.1.0 */
 KVMIG_API struct kvmig_plan *kvmig_plan_ref(const struct kvmig_plan *plan);
 /** One owner less; NULL is ignored. Threads: any. Since: 0.1.0 */

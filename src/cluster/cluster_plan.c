@@ -28,9 +28,13 @@ int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct k
             return rc;
         asked.target_domain = &target_domain;
     }
-    kvmig__cluster_slots(cluster, request->vm, &slots);
-    rc = kvmig__plan_make(&cluster->view, &asked, &slots, out_plan);
-    kvmig__slots_clear(&slots);
+    if (cluster->view.kube) { /* KubeVirt counts its slots itself */
+        rc = kvmig__plan_make(&cluster->view, &asked, NULL, out_plan);
+    } else {
+        kvmig__cluster_slots(cluster, request->vm, &slots);
+        rc = kvmig__plan_make(&cluster->view, &asked, &slots, out_plan);
+        kvmig__slots_clear(&slots);
+    }
     kvmig__domain_clear(&target_domain);
     return rc;
 }

@@ -57,7 +57,7 @@ static void add_session(struct json_object *object, const struct kvmig_event *ev
 
     kvmig__json_add_str(object, "session", kvmig_event_session_id(event));
     kvmig__json_add_str(object, "phase", kvmig_phase_name(kvmig_event_phase(event)));
-    if (type == KVMIG_EVENT_PHASE || type == KVMIG_EVENT_END)
+    if (type == KVMIG_EVENT_PHASE || type == KVMIG_EVENT_END || type == KVMIG_EVENT_DRAIN_END)
         kvmig__json_add_str(object, "previous_phase", kvmig_phase_name(kvmig_event_previous_phase(event)));
     kvmig__json_add_str(object, "mode", kvmig_mode_name(kvmig_event_mode(event)));
     if (kvmig_event_queue_position(event))

@@ -39,6 +39,7 @@ const char *kvmig_event_type_name(int32_t type)
         { KVMIG_EVENT_CHECKPOINT, "checkpoint" },
         { KVMIG_EVENT_WAIT, "wait" },
         { KVMIG_EVENT_END, "end" },
+        { KVMIG_EVENT_DRAIN_END, "drain-end" },
     };
 
     return name_of(names, KVMIG__N_ELEMENTS(names), type);

@@ -161,7 +161,9 @@ static void judge(const struct planning *p, const struct kvmig__host *target, st
 static void judge_candidates(struct planning *p)
 {
     for (size_t i = 0; i < p->view->hosts.n; i++) {
-        if (p->view->hosts.v[i] != p->vm.source)
+        const struct kvmig__strlist *skip = p->request->skip;
+
+        if (p->view->hosts.v[i] != p->vm.source && !(skip && kvmig__strlist_has(skip, p->view->hosts.v[i]->name)))
             judge(p, p->view->hosts.v[i], KVMIG__PUSH(&p->plan->candidates));
     }
     kvmig__candidates_sort(&p->plan->candidates);

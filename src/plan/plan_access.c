@@ -3,6 +3,7 @@
  * The life of a plan and its public accessors. A plan is immutable once it is made, so any thread may read it without a lock;
  * only the count of its owners changes, atomically. It owns all that its accessors return.
  */
+#include "plan/kube_lazy.h"
 #include "plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -93,6 +94,26 @@ void kvmig_plan_unref(struct kvmig_plan *plan)
 {
     if (plan && __atomic_sub_fetch(&plan->refs, 1, __ATOMIC_ACQ_REL) == 0)
         plan_free(plan);
+}
+
+void kvmig__plan_keep_target(struct kvmig_plan *plan, size_t node)
+{
+    struct kvmig__candidates kept = { 0 };
+
+    kvmig__str_set(&plan->request.target, plan->target);
+    if (plan->lazy) { /* which the caller has still use for */
+        kvmig__kube_lazy_write(plan->lazy, node, KVMIG__PUSH(&plan->candidates));
+        return;
+    }
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        if (!kvmig__str_eq(plan->candidates.v[i].host, plan->target))
+            continue;
+        *KVMIG__PUSH(&kept) = plan->candidates.v[i];
+        plan->candidates.v[i] = plan->candidates.v[--plan->candidates.n];
+        break;
+    }
+    kvmig__candidates_clear(&plan->candidates);
+    plan->candidates = kept;
 }
 
 static void candidate_copy(struct kvmig__candidate *dst, const struct kvmig__candidate *src)

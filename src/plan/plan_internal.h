@@ -35,6 +35,7 @@ struct kvmig__request {
     /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
      * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
     const struct kvmig__domain *target_domain;
+    const struct kvmig__strlist *skip; /* host names that are no candidates; borrowed likewise */
 };
 /* Validates sizes, enums, unknown flags and required members; where names the call for the error. */
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
@@ -127,6 +128,9 @@ struct kvmig__kube_lazy;
 const struct kvmig__candidates *kvmig__kube_lazy_candidates(struct kvmig__kube_lazy *lazy);
 void kvmig__kube_lazy_free(struct kvmig__kube_lazy *lazy); /* NULL is ignored */
 
+/* Asks for the target that was found, and keeps no other candidate. node: of a KubeVirt plan that is not written out yet, its place.
+ * Only for a plan that nobody else has seen. */
+void kvmig__plan_keep_target(struct kvmig_plan *plan, size_t node);
 /* The same plan with another target; a new plan, owned. */
 struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target);
 

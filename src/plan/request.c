@@ -204,6 +204,7 @@ void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request
     dst->volume_changes.n = 0;
     for (size_t i = 0; i < src->volume_changes.n; i++)
         add_volume_change(dst, src->volume_changes.v[i].volume, src->volume_changes.v[i].claim);
+    dst->skip = NULL;
     dst->target_domain = NULL; /* borrowed by the one who asks, for the one plan */
 }
 

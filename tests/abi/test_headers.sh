@@ -22,6 +22,11 @@ use() { # header
         ;;
     error.h) echo 'return kvmig_error_code(kvmig_error_last());' ;;
     event.h) echo 'return kvmig_phase_is_terminal(KVMIG_PHASE_RUNNING);' ;;
+    drain.h)
+        echo 'struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT; struct kvmig_drain *drain;'
+        echo 'struct kvmig_drain_run_opts run_opts = KVMIG_DRAIN_RUN_OPTS_INIT;'
+        echo 'opts.n_nodes = run_opts.user_data != NULL; return kvmig_cluster_plan_drain(NULL, &opts, &drain);'
+        ;;
     explain.h) echo 'struct kvmig_explanation *why; return kvmig_cluster_explain(NULL, "vm", NULL, &why);' ;;
     finding.h) echo 'return (int)kvmig_findings_count(NULL);' ;;
     interface.h)
@@ -36,7 +41,7 @@ use() { # header
         echo 'return opts.flags == 0 || kvmig_cluster_snapshot(NULL, &json);'
         ;;
     kvmig.h)
-        for part in cluster context error event explain finding interface kube location plan port probe session version; do
+        for part in cluster context drain error event explain finding interface kube location plan port probe session version; do
             echo "if (use_$part()) return 1;"
         done
         echo 'return 0;'
@@ -76,7 +81,7 @@ use() { # header
 write_program() { # header, file, first line before the include, line after it
     printf '%s\n#include <kvmig/%s>\n%s\n' "$3" "$1" "$4" >"$2"
     if [ "$1" = kvmig.h ]; then
-        for part in cluster context error event explain finding interface kube location plan port probe session version; do
+        for part in cluster context drain error event explain finding interface kube location plan port probe session version; do
             printf 'static int use_%s(void) {\n%s\n}\n' "$part" "$(use "$part.h")" >>"$2"
         done
     fi

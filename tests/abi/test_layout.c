@@ -32,6 +32,30 @@ NEXT(kvmig_context_opts, flags, log_level, 12);
 NEXT(kvmig_context_opts, log_level, on_log, 16);
 LAST(kvmig_context_opts, on_log, 40);
 
+FIRST(kvmig_drain_opts, size);
+NEXT(kvmig_drain_opts, size, nodes, 8);
+NEXT(kvmig_drain_opts, nodes, n_nodes, 16);
+NEXT(kvmig_drain_opts, n_nodes, vms, 24);
+NEXT(kvmig_drain_opts, vms, n_vms, 32);
+NEXT(kvmig_drain_opts, n_vms, targets, 40);
+NEXT(kvmig_drain_opts, targets, n_targets, 48);
+NEXT(kvmig_drain_opts, n_targets, excludes, 56);
+NEXT(kvmig_drain_opts, excludes, n_excludes, 64);
+NEXT(kvmig_drain_opts, n_excludes, plan, 72);
+NEXT(kvmig_drain_opts, plan, link_mib, 80);
+NEXT(kvmig_drain_opts, link_mib, max_migrations, 88);
+NEXT(kvmig_drain_opts, max_migrations, max_outbound, 92);
+NEXT(kvmig_drain_opts, max_outbound, max_inbound, 96);
+NEXT(kvmig_drain_opts, max_inbound, reserved, 100);
+LAST(kvmig_drain_opts, reserved, 104);
+
+FIRST(kvmig_drain_run_opts, size);
+NEXT(kvmig_drain_run_opts, size, on_event, 8);
+NEXT(kvmig_drain_run_opts, on_event, session, 32);
+NEXT(kvmig_drain_run_opts, session, on_session, 40);
+NEXT(kvmig_drain_run_opts, on_session, user_data, 48);
+LAST(kvmig_drain_run_opts, user_data, 56);
+
 FIRST(kvmig_disk_progress, size);
 NEXT(kvmig_disk_progress, size, target, 8);
 NEXT(kvmig_disk_progress, target, total, 16);

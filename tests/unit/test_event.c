@@ -155,8 +155,9 @@ static void names_are_stable_and_unknown_ones_null(void **state)
     (void)state;
     assert_string_equal(kvmig_event_type_name(KVMIG_EVENT_CLUSTER_SYNCED), "cluster-synced");
     assert_string_equal(kvmig_event_type_name(KVMIG_EVENT_END), "end");
+    assert_string_equal(kvmig_event_type_name(KVMIG_EVENT_DRAIN_END), "drain-end");
     assert_null(kvmig_event_type_name(0));
-    assert_null(kvmig_event_type_name(KVMIG_EVENT_END + 1));
+    assert_null(kvmig_event_type_name(KVMIG_EVENT_DRAIN_END + 1));
     for (int32_t phase = KVMIG_PHASE_UNSET; phase <= KVMIG_PHASE_INDETERMINATE; phase++) {
         assert_non_null(kvmig_phase_name(phase));
         assert_int_equal(kvmig_phase_is_terminal(phase), phase >= KVMIG_PHASE_SUCCEEDED);

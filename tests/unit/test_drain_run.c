@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Drains of libvirt hosts that exist only here: targets and memory, and the run of a drain: one migration after the other under the
+ * limits, one end, failures, cancel, letting go.
+ */
+#include "fake_backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct fake_world world;
+    struct kvmig_drain *drain;
+    struct kvmig_drain_run *run;
+    struct kvmig_drain_run_opts opts;
+    int n_ends, n_session_ends, n_frees, n_late, running, most_at_once, n_sessions;
+    int32_t end_phase, end_error;
+    int cancel_after; /* so many ends of sessions; 0 = never */
+};
+
+static void on_event(const struct kvmig_event *event, void *user_data)
+{
+    struct fixture *f = user_data;
+
+    f->n_late += f->n_ends > 0;
+    switch (kvmig_event_type(event)) {
+    case KVMIG_EVENT_PHASE:
+        if (kvmig_event_phase(event) == KVMIG_PHASE_SCHEDULING && ++f->running > f->most_at_once)
+            f->most_at_once = f->running;
+        break;
+    case KVMIG_EVENT_END:
+        f->running--;
+        if (++f->n_session_ends == f->cancel_after)
+            assert_int_equal(kvmig_drain_run_cancel(f->run), 0);
+        break;
+    case KVMIG_EVENT_DRAIN_END:
+        f->n_ends++;
+        f->end_phase = kvmig_event_phase(event);
+        f->end_error = kvmig_event_error(event) ? kvmig_error_code(kvmig_event_error(event)) : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_free(void *user_data)
+{
+    ((struct fixture *)user_data)->n_frees++;
+}
+
+static void on_session(struct kvmig_session *session, size_t index, void *user_data)
+{
+    struct fixture *f = user_data;
+
+    assert_non_null(session);
+    assert_true(index < kvmig_drain_count(f->drain));
+    f->n_sessions++;
+}
+
+static int32_t has_ended(void *data)
+{
+    return ((struct fixture *)data)->n_ends > 0;
+}
+
+static void open_fixture(struct fixture *f, int n_hosts, int n_vms, uint32_t at_once)
+{
+    static const char *const nodes[] = { "host-0" };
+    struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
+
+    *f = (struct fixture){ 0 };
+    fake_world_open(&f->world, n_hosts, n_vms, NULL);
+    opts.nodes = nodes;
+    opts.n_nodes = 1;
+    opts.max_migrations = at_once;
+    assert_int_equal(kvmig_cluster_plan_drain(f->world.cluster, &opts, &f->drain), 0);
+    f->opts = (struct kvmig_drain_run_opts)KVMIG_DRAIN_RUN_OPTS_INIT;
+    f->opts.on_event = (struct kvmig_event_callback){ on_event, f, on_free };
+    f->opts.on_session = on_session;
+    f->opts.user_data = f;
+}
+
+static void start(struct fixture *f)
+{
+    assert_int_equal(kvmig_drain_start(f->world.cluster, f->drain, &f->opts, &f->run), 0);
+}
+
+static void close_fixture(struct fixture *f)
+{
+    kvmig_drain_run_unref(f->run);
+    kvmig_drain_unref(f->drain);
+    fake_drain(&f->world);
+    assert_int_equal(f->n_frees, 1);
+    assert_int_equal(f->n_late, 0);
+    fake_world_close(&f->world);
+}
+
+static void a_host_is_emptied_one_by_one(void **state)
+{
+    struct fixture f;
+    char *json = NULL;
+
+    (void)state;
+    open_fixture(&f, 2, 3, 1);
+    assert_int_equal(kvmig_drain_count(f.drain), 3);
+    assert_int_equal(kvmig_drain_wave(f.drain, 2), 3);
+    start(&f);
+    assert_int_equal(kvmig_drain_run_phase(f.run, SIZE_MAX), KVMIG_PHASE_RUNNING);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 2), KVMIG_PHASE_UNSET);
+    assert_null(kvmig_drain_run_session(f.run, 2));
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.most_at_once, 1);
+    assert_int_equal(f.n_session_ends, 3);
+    assert_int_equal(f.n_sessions, 3);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_SUCCEEDED);
+    assert_int_equal(f.end_error, 0);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 2), KVMIG_PHASE_SUCCEEDED);
+    assert_non_null(kvmig_drain_run_session(f.run, 2));
+    assert_int_equal(kvmig_drain_run_report(f.run, &json), 0);
+    assert_non_null(strstr(json, "\"moved\":3"));
+    free(json);
+    close_fixture(&f);
+}
+
+static void as_many_as_the_limit_run_at_once(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 3, 4, 2);
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_true(f.most_at_once <= 2);
+    assert_int_equal(f.n_session_ends, 4);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_SUCCEEDED);
+    close_fixture(&f);
+}
+
+static void one_failure_does_not_stop_the_others(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 1);
+    f.world.steps[KVMIG__STEP_PREPARE] = FAKE_FAIL;
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.n_session_ends, 2);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_FAILED);
+    assert_int_not_equal(f.end_error, 0);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 0), KVMIG_PHASE_FAILED);
+    close_fixture(&f);
+}
+
+static void a_cancel_starts_no_further_one(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 3, 1);
+    f.cancel_after = 1;
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_in_range(f.n_session_ends, 1, 2); /* the second may have begun before the first one's end was heard */
+    assert_int_equal(f.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 2), KVMIG_PHASE_UNSET);
+    assert_int_equal(kvmig_drain_run_cancel(f.run), 0); /* harmless */
+    close_fixture(&f);
+}
+
+static void a_cancel_ends_the_one_that_runs(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 1);
+    f.world.steps[KVMIG__STEP_PREPARE] = FAKE_NEVER;
+    start(&f);
+    assert_int_equal(kvmig_drain_run_cancel(f.run), 0);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 0), KVMIG_PHASE_CANCELLED);
+    close_fixture(&f);
+}
+
+static void an_empty_host_is_drained_already(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 0, 1);
+    assert_int_equal(kvmig_drain_count(f.drain), 0);
+    assert_int_equal(kvmig_drain_expected_ms(f.drain), 0);
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_SUCCEEDED);
+    close_fixture(&f);
+}
+
+static void whoever_lets_go_hears_no_more(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 3, 1);
+    start(&f);
+    kvmig_drain_run_unref(f.run);
+    f.run = NULL;
+    fake_drain(&f.world);
+    assert_int_equal(f.n_ends, 0);
+    assert_int_equal(f.n_sessions, 1); /* it goes on; no other one begins */
+    close_fixture(&f);
+}
+
+static void only_a_blocked_target_is_left(void **state)
+{
+    static const char *const nodes[] = { "host-0", "host-1" };
+    struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
+    struct kvmig_drain *drain = NULL;
+    struct fake_world world;
+
+    (void)state;
+    fake_world_open(&world, 2, 1, NULL);
+    opts.nodes = nodes;
+    opts.n_nodes = 2; /* all there are */
+    assert_int_equal(kvmig_cluster_plan_drain(world.cluster, &opts, &drain), 0);
+    assert_int_equal(kvmig_drain_count(drain), 0);
+    assert_int_equal(kvmig_drain_immovable_count(drain), 1);
+    assert_int_equal(kvmig_plan_verdict(kvmig_drain_immovable(drain, 0)), KVMIG_VERDICT_BLOCKED);
+    kvmig_drain_unref(drain);
+    opts.n_nodes = 1;
+    opts.excludes = &nodes[1];
+    opts.n_excludes = 1;
+    assert_int_equal(kvmig_cluster_plan_drain(world.cluster, &opts, &drain), 0);
+    assert_int_equal(kvmig_drain_immovable_count(drain), 1);
+    kvmig_drain_unref(drain);
+    fake_world_close(&world);
+}
+
+static void every_vm_is_planned_in_turn(void **state)
+{
+    struct kvmig_plan_iterator *it = NULL;
+    struct kvmig_plan *plan = NULL;
+    struct fake_world world;
+    size_t n = 0;
+
+    (void)state;
+    fake_world_open(&world, 2, 3, NULL);
+    assert_int_equal(kvmig_cluster_plan_all(world.cluster, NULL, &it), 0);
+    assert_int_equal(kvmig_plan_iterator_count(it), 3);
+    while (kvmig_plan_iterator_next(it, &plan) == 0 && plan) {
+        struct kvmig_plan *alone = fake_plan(&world, kvmig_plan_vm(plan), NULL, 0, 0);
+        char *a = NULL, *b = NULL;
+
+        assert_string_equal(kvmig_plan_target(plan), kvmig_plan_target(alone));
+        assert_int_equal(kvmig_plan_verdict(plan), kvmig_plan_verdict(alone));
+        assert_int_equal(kvmig_plan_to_json(plan, &a), 0);
+        assert_int_equal(kvmig_plan_to_json(alone, &b), 0);
+        assert_memory_equal(a, b, strstr(a, "\"request\"") - a); /* which names the source, too */
+        free(a);
+        free(b);
+        kvmig_plan_unref(alone);
+        kvmig_plan_unref(plan);
+        n++;
+    }
+    assert_int_equal(n, 3);
+    kvmig_plan_iterator_free(it);
+    fake_world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_host_is_emptied_one_by_one),         cmocka_unit_test(as_many_as_the_limit_run_at_once),
+        cmocka_unit_test(one_failure_does_not_stop_the_others), cmocka_unit_test(a_cancel_starts_no_further_one),
+        cmocka_unit_test(a_cancel_ends_the_one_that_runs),      cmocka_unit_test(an_empty_host_is_drained_already),
+        cmocka_unit_test(whoever_lets_go_hears_no_more),        cmocka_unit_test(only_a_blocked_target_is_left),
+        cmocka_unit_test(every_vm_is_planned_in_turn),
+    };
+
+    return !!cmocka_run_group_tests(tests, NULL, NULL);
+}
