@@ -175,7 +175,8 @@ void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__d
 
     if (job->plan.method != KVMIG_DISK_SHARED || disk->shareable || cache_is_safe(disk->cache) ||
         (job->source.type != KVMIG__DISK_FILE && job->source.type != KVMIG__DISK_BLOCK) ||
-        qemu >= KVMIG__VERSION(4, 0, 0) || (!qemu && c->source->from_files))
+        qemu >= KVMIG__VERSION(4, 0, 0) || (!qemu && c->source->from_files) ||
+        kvmig__fact_cache_coherent(c, job->source.path))
         return;
     kvmig__detail_str(&d, "disk", disk->target);
     kvmig__detail_str(&d, "mode", disk->cache ? disk->cache : "default");

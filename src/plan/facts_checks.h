@@ -84,6 +84,9 @@ struct kvmig__identity kvmig__facts_identity(const struct kvmig__check *c, const
 const struct kvmig__fact_mount *kvmig__fact_mount_of(const struct kvmig__facts *facts, const char *node,
                                                      const char *path, const char **out_rest);
 
+/* The source has the path on a file system that keeps the caches of all hosts coherent. */
+bool kvmig__fact_cache_coherent(const struct kvmig__check *c, const char *path);
+
 /* ---- images (facts_images.c) ---- */
 const struct kvmig__fact_image *kvmig__fact_image_of(const struct kvmig__facts *facts, const char *disk);
 /* What the guest's image may take on the target; KVMIG__UNKNOWN. */

@@ -69,6 +69,12 @@ static enum scope scope_of(const char *type, bool *out_recognised)
     return STRANGE;
 }
 
+/* libvirt's own exception: these keep the caches of all hosts coherent. */
+static bool is_coherent(const char *type)
+{
+    return type && (strcasecmp(type, "gfs2") == 0 || strcasecmp(type, "ocfs2") == 0);
+}
+
 /* ---- which mount ---- */
 
 /* path lies in folder: what follows, without slashes at its begin; NULL if it does not. */
@@ -241,4 +247,14 @@ struct kvmig__identity kvmig__facts_identity(const struct kvmig__check *c, const
     a = kvmig__fact_mount_of(facts, c->source->name, source->path, &rest_a);
     b = kvmig__fact_mount_of(facts, c->target->name, target->path, &rest_b);
     return a && b ? compare_mounts(a, rest_a, b, rest_b) : ANSWER(UNKNOWN, NULL);
+}
+
+bool kvmig__fact_cache_coherent(const struct kvmig__check *c, const char *path)
+{
+    const struct kvmig__facts *facts = c->view->facts;
+    const struct kvmig__fact_mount *mount;
+    const char *rest;
+
+    mount = facts ? kvmig__fact_mount_of(facts, c->source->name, path, &rest) : NULL;
+    return mount && is_coherent(mount->type);
 }

@@ -29,12 +29,9 @@ static const char *after(const char *text, const char *a, const char *b, const c
 }
 
 /* "" or ".PROVIDER" */
-static bool is_provider(const struct kvmig__wires *wires, const char *rest)
+static bool is_provider(const char *rest)
 {
-    if (!*rest)
-        return true;
-    return *rest == '.' && rest[1] &&
-           (kvmig__str_ends(rest, ".ovn") || kvmig__strlist_has(&wires->providers, rest + 1));
+    return !*rest || (*rest == '.' && rest[1]);
 }
 
 /* "virt-launcher-VM-x2c4v": the end is made up by the API server and has no dash. */
@@ -63,7 +60,7 @@ static bool is_named_after_launcher(const struct kvmig__wires *wires, const char
                *rest = dot ? after(dot, ".", wires->ns, "") : NULL;
     size_t n = strlen(wires->ns);
 
-    if (rest && is_provider(wires, rest) && is_launcher(wires, name, (size_t)(dot - name)))
+    if (rest && is_provider(rest) && is_launcher(wires, name, (size_t)(dot - name)))
         return true;
     if (!score || (size_t)(score - name) < n || strncmp(score - n, wires->ns, n) != 0)
         return false;
@@ -90,7 +87,7 @@ static bool is_port_of_vmi(const struct kvmig__wires *wires, const struct kvmig_
 
     if (noted >= 0)
         return noted;
-    return (rest && is_provider(wires, rest)) || is_named_after_launcher(wires, lsp->name);
+    return (rest && is_provider(rest)) || is_named_after_launcher(wires, lsp->name);
 }
 
 static bool shows_mac(const struct kvmig__wires *wires, const struct kvmig__fact_lsp *lsp)

@@ -108,7 +108,8 @@ static const char *control_uri(const struct kvmig__check *c)
     return c->request->target_uri ? c->request->target_uri : c->target->uri;
 }
 
-/* Owned; NULL: libvirt takes the name that the target's own host has, which nobody knows here. */
+/* Owned. Without a URI the target tells its own host name, which is known of hosts that were asked; files may call a host as they
+ * like, then NULL. */
 static char *name_dialled(const struct kvmig__check *c)
 {
     const struct kvmig__request *r = c->request;
@@ -117,7 +118,7 @@ static char *name_dialled(const struct kvmig__check *c)
         return kvmig__strdup(r->tls_destination);
     if (r->migrate_uri)
         return host_of(r->migrate_uri);
-    return NULL;
+    return kvmig__target_was_asked(c) ? kvmig__strdup(c->target->name) : NULL;
 }
 
 /* ---- the certificates of a host ---- */
@@ -176,6 +177,28 @@ static void note_mismatch(const struct kvmig__check *c, const char *name)
                 "The certificate of %s does not hold %s, by which it would be dialled.", c->target->name, name);
 }
 
+/* The name that would be dialled is not known, only what the host is called here. */
+static void check_label(const struct kvmig__check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (c->request->migrate_uri || find(c, c->target, c->target->name))
+        return;
+    for (size_t i = 0; i < c->view->facts->certificates.n; i++) {
+        const struct kvmig__fact_certificate *certificate = &c->view->facts->certificates.v[i];
+
+        for (size_t k = 0; is_of(certificate, c->target) && k < certificate->dns.n; k++) {
+            if (kvmig__host_names_match(certificate->dns.v[k], c->target->name) || certificate->dns.v[k][0] == '*')
+                return;
+        }
+    }
+    add_names(c, &d);
+    kvmig__note(c, "TLS_NAME_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d,
+                "Give migrate_uri or tls_destination, so that the name can be compared.",
+                "The certificate of %s does not hold that name, and it is not known by which name it would be dialled.",
+                c->target->name);
+}
+
 /* ---- time ---- */
 
 static int64_t now_of(const struct kvmig__check *c)
@@ -224,7 +247,8 @@ static void check_time(const struct kvmig__check *c, const struct kvmig__host *h
 void kvmig__check_certificates(const struct kvmig__check *c)
 {
     bool encrypted = kvmig__request_has(c->request, KVMIG_PLAN_TLS);
-    bool dials = !kvmig__request_has(c->request, KVMIG_PLAN_MANAGED) && dials_with_tls(control_uri(c));
+    bool dials = !kvmig__request_has(c->request, KVMIG_PLAN_MANAGED) && dials_with_tls(control_uri(c)) &&
+                 (c->request->target_uri || kvmig__target_was_asked(c));
     char *name;
 
     if (!c->view->facts || !c->view->facts->certificates.n || (!encrypted && !dials))
@@ -232,6 +256,8 @@ void kvmig__check_certificates(const struct kvmig__check *c)
     /* What QEMU dials comes first; only its absence says that the certificate is that of the daemon. */
     name = encrypted ? name_dialled(c) : host_of(control_uri(c));
     if (find(c, c->target, NULL)) {
+        if (!name)
+            check_label(c);
         if (name && !find(c, c->target, name))
             note_mismatch(c, name);
         else

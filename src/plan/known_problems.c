@@ -141,7 +141,7 @@ static void note_problem(const struct kvmig__check *c, const struct problem *pro
     kvmig__detail_str(&d, "component", qemu ? "qemu" : "libvirt");
     if (on_source)
         kvmig__detail_version(&d, "source", qemu ? kvmig__qemu_of(c, c->source) : kvmig__libvirt_of(c, c->source));
-    if (on_target)
+    if (on_target || problem->triggers & (NEW_QEMU_TARGET | TEN_QEMU_TARGET)) /* those are about the target, too */
         kvmig__detail_version(&d, "target", qemu ? kvmig__qemu_of(c, c->target) : kvmig__libvirt_of(c, c->target));
     kvmig__detail_version(&d, "mended_in", problem->before);
     kvmig__note(c, problem->code, problem->severity, kvmig__object_request(), &d, problem->hint, "%s.",
