@@ -5,6 +5,7 @@
  */
 #include "plan/kube_checks.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,9 +71,9 @@ void kvmig__kube_check_backoff(const struct kvmig__kube_check *c)
         return;
     kvmig__detail_uint(&d, "failures", failures);
     kvmig__detail_uint(&d, "wait_s", wait_s);
-    kvmig__kube_note(
-        c, "MIGRATION_BACKOFF", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
-        "Mend what made them fail; the wait doubles with each further failure.",
-        "Migrations of the VM have failed %llu times in a row: KubeVirt waits %llu s before it tries again.",
-        (unsigned long long)failures, (unsigned long long)wait_s);
+    kvmig__kube_note(c, "MIGRATION_BACKOFF", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
+                     "Mend what made them fail; the wait doubles with each further failure.",
+                     "Migrations of the VM have failed %" PRIu64 " times in a row: KubeVirt waits %" PRIu64
+                     " s before it tries again.",
+                     failures, wait_s);
 }
