@@ -81,7 +81,6 @@ static void the_selinux_context_must_be_known_where_levels_are_to_match(void **s
     assert_vm_has(&c, "SELINUX_CONTEXT_MISSING", KVMIG_SEVERITY_BLOCKER, NULL);
     cluster_add_kubevirt(&c, "v1.9.0")->config.match_selinux = 0;
     assert_nothing(&c, "SELINUX_CONTEXT_MISSING");
-    kvmig__kube_kubevirt(&c.kube);
     kvmig__str_set(&cluster_vm(&c)->selinux_context, "none");
     assert_nothing(&c, "SELINUX_CONTEXT_MISSING");
     cluster_clear(&c);
