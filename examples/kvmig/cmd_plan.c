@@ -90,18 +90,19 @@ static void print_findings(const struct kvmig_findings *findings, struct json_ob
 
 static void print_candidates(const struct kvmig_plan *plan, FILE *out)
 {
-    static const char *const titles[] = { "CANDIDATE", "VERDICT", "FINDINGS" };
+    static const char *const titles[] = { "CANDIDATE", "VERDICT", "FINDINGS", "BEFORE THE NEXT BECAUSE" };
     struct table *table;
 
     if (kvmig_plan_candidate_count(plan) == 0)
         return;
-    table = table_new(titles, 3);
+    table = table_new(titles, 4);
     for (size_t i = 0; i < kvmig_plan_candidate_count(plan); i++) {
         const struct kvmig_findings *findings = kvmig_plan_candidate_findings(plan, i);
         char codes[256] = "";
         size_t n = 0;
         const char *const cells[] = { kvmig_plan_candidate_host(plan, i),
-                                      kvmig_verdict_name(kvmig_plan_candidate_verdict(plan, i)), codes };
+                                      kvmig_verdict_name(kvmig_plan_candidate_verdict(plan, i)), codes,
+                                      kvmig_plan_candidate_reason(plan, i) };
 
         for (size_t k = 0; k < kvmig_findings_count(findings) && n < sizeof(codes); k++)
             n += (size_t)snprintf(codes + n, sizeof(codes) - n, "%s%s", k > 0 ? ", " : "",

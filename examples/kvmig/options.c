@@ -434,6 +434,7 @@ void options_free(struct settings *settings)
     free(settings->volumes.v);
     free(settings->shared_paths.v);
     free(settings->copy_disks.v);
+    free(settings->exclude.v);
     free(settings->ovs.v);
     free(settings->chassis.v);
     free(settings->ports.v);

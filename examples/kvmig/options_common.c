@@ -84,6 +84,16 @@ static const struct option_def plan[] = {
       .offset = AT(target),
       .metavar = "HOST",
       .help = "host name or URI; default: the best candidate" },
+    { .name = "exclude",
+      .kind = OPTION_LIST,
+      .offset = AT(exclude),
+      .metavar = "HOST",
+      .help = "never choose this host; may be repeated" },
+    { .name = "target-labels",
+      .kind = OPTION_TEXT,
+      .offset = AT(target_labels),
+      .metavar = "KEY=VALUE,...",
+      .help = "KubeVirt: choose among nodes with these labels only" },
     { .name = "managed",
       .kind = OPTION_FLAG,
       .offset = AT(plan_flags),
@@ -277,5 +287,8 @@ struct kvmig_plan_opts settings_plan_opts(const struct settings *settings, struc
     opts.libvirt_flags = settings->libvirt_flags.v;
     opts.n_libvirt_flags = settings->libvirt_flags.n;
     opts.now_ms = settings->now_ms;
+    opts.exclude = settings->exclude.v;
+    opts.n_exclude = settings->exclude.n;
+    opts.target_labels = settings->target_labels;
     return opts;
 }

@@ -57,6 +57,8 @@ struct settings {
     int32_t copy; /* an enum kvmig_copy */
     bool strict;
     struct text_list copy_disks, volumes; /* volumes: VOLUME=CLAIM */
+    struct text_list exclude;
+    const char *target_labels;
     const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
     char *target_xml, *persistent_xml; /* contents of files, owned */
     uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;

@@ -73,6 +73,14 @@ struct kvmig_volume_change {
     const char *claim; /**< name of the destination PVC or DataVolume, which exists */
 };
 
+/**
+ * What migrations to a host have reached, as the caller learned it. Fixed for good, as struct kvmig_volume_change. Since: 0.1.0
+ */
+struct kvmig_link {
+    const char *host; /**< name, URI or UUID */
+    uint64_t bytes_per_s; /**< more than 0 */
+};
+
 /** What to plan; zero is the default of every member. Append-only. Since: 0.1.0 */
 struct kvmig_plan_opts {
     size_t size; /**< set by KVMIG_PLAN_OPTS_INIT */
@@ -102,11 +110,18 @@ struct kvmig_plan_opts {
     const struct kvmig_volume_change *
         volume_changes; /**< KubeVirt: a volume migration of exactly these; copied; none = the VM moves with its volumes as they are */
     size_t n_volume_changes; /**< entries in volume_changes */
-    const char *const *libvirt_flags; /**< names of libvirt's migrate flags without VIR_MIGRATE_ ("LIVE", "TLS"), for callers who
+    const char *const
+        *libvirt_flags; /**< names of libvirt's migrate flags without VIR_MIGRATE_ ("LIVE", "TLS"), for callers who
                                  think in these: judged as a set, as libvirt would. Those that have a counterpart in
                                  flags, copy or parallel_connections set it; copied; none = not given */
     size_t n_libvirt_flags; /**< entries in libvirt_flags */
-    int64_t now_ms; /**< the time of the question, ms since 1970, for what expires; 0 = not known, what expires is not judged */
+    int64_t
+        now_ms; /**< the time of the question, ms since 1970, for what expires; 0 = not known, what expires is not judged */
+    const char *const *exclude; /**< hosts that must not be the target: name, URI or UUID; copied */
+    size_t n_exclude; /**< entries in exclude */
+    const char *target_labels; /**< KubeVirt: "KEY=VALUE,KEY": only nodes with these labels; NULL = any */
+    const struct kvmig_link *links; /**< makes faster links come first; hosts without one count as the mean; copied */
+    size_t n_links; /**< entries in links */
 };
 
 /** Begins a struct kvmig_plan_opts: zero, but for its size. Since: 0.1.0 */
@@ -181,6 +196,13 @@ KVMIG_API const char *kvmig_plan_candidate_host(const struct kvmig_plan *plan, s
 KVMIG_API int32_t kvmig_plan_candidate_verdict(const struct kvmig_plan *plan, size_t index);
 /** Its findings, worst first. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const struct kvmig_findings *kvmig_plan_candidate_findings(const struct kvmig_plan *plan, size_t index);
+
+/**
+ * Why it comes before the next one, in a sentence: candidates are ordered by verdict, then blockers, risks, spread of the VM's
+ * peers, zone, link, memory left, bytes to copy, likeness of the CPU, name, and the first that differs is told. NULL for the last,
+ * and past the end. Borrowed. Threads: any. Since: 0.1.0
+ */
+KVMIG_API const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan, size_t index);
 
 /**
  * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.

@@ -64,11 +64,6 @@ void kvmig__plan_detail_blockers(struct kvmig__detail *d, const struct kvmig_pla
 /* Without a target, what stands against each host is the answer; every finding says which host it is about. */
 void kvmig__plan_append_blockers(struct kvmig_plan *plan);
 
-/* ---- the order of candidates (rank.c) ---- */
-int64_t kvmig__candidate_score(const struct kvmig__candidate *candidate, const struct kvmig__domain *domain,
-                               const struct kvmig__host *target);
-void kvmig__candidates_sort(struct kvmig__candidates *candidates);
-
 /* ---- disks: what a host opens (disk_place.c) ---- */
 struct kvmig__place {
     int32_t type; /* FILE, BLOCK, NETWORK or another enum kvmig__disk_type; a VOLUME is resolved by its pool */

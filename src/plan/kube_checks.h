@@ -138,7 +138,8 @@ void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
 void kvmig__kube_check_backoff(const struct kvmig__kube_check *c); /* kube_backoff.c */
 void kvmig__kube_check_launcher(const struct kvmig__kube_check *c); /* the present launcher (kube_launcher.c) */
 void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
-/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for, and a remark for a choice. */
+/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for (a
+ * target, or that some nodes are none), and a remark for a choice. */
 void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked);
 void kvmig__kube_check_quota(const struct kvmig__kube_check *c); /* kube_quota.c */
 void kvmig__kube_check_forbidden(const struct kvmig__kube_check *c); /* kinds that may not be read (kube_options.c) */
@@ -186,6 +187,8 @@ void kvmig__kube_check_node(const struct kvmig__kube_check *c); /* readiness, ta
 void kvmig__kube_check_selectors(const struct kvmig__kube_check *c); /* labels asked for (kube_selectors.c) */
 void kvmig__kube_check_pins(const struct kvmig__kube_check *c); /* the VM alone: does it admit another node at all? */
 void kvmig__kube_check_neighbours(const struct kvmig__kube_check *c); /* pod affinity, spread (kube_neighbours.c) */
+/* How many pods of the VM's spread, but its own, the target's domains hold. */
+uint64_t kvmig__kube_count_peers(const struct kvmig__kube_check *c);
 void kvmig__kube_check_cpu(const struct kvmig__kube_check *c); /* model, features, vendor (kube_cpu.c) */
 void kvmig__kube_check_clock(const struct kvmig__kube_check *c); /* TSC, Hyper-V, machine type (kube_clock.c) */
 /* What the launcher needs: worked out once, compared with each node. The list is the caller's: kvmig__kube_wants_clear(). */

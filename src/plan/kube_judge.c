@@ -17,6 +17,8 @@ struct judging {
     struct kvmig__kube_lazy *lazy;
     bool alone; /* every node by itself */
     bool reach; /* a volume of the VM admits some nodes only */
+    bool *unwanted; /* per node; NULL = all are welcome */
+    struct kvmig__kube_yardstick yardstick;
 };
 
 /* ---- which nodes cannot be judged by their class ---- */
@@ -87,15 +89,16 @@ static void judge_class(const struct judging *j, size_t node, bool shared, struc
     out->shared = shared;
     out->worst = kvmig__findings_worst(&out->findings);
     out->limited = kvmig__findings_has(&out->findings, "LIMIT_REACHED");
-    for (size_t i = 0; i < out->findings.n; i++)
-        out->risks += out->findings.v[i].severity == KVMIG_SEVERITY_WARN;
+    out->risks = (uint32_t)kvmig__count_severity(&out->findings, KVMIG_SEVERITY_WARN);
+    out->blockers = (uint32_t)kvmig__count_severity(&out->findings, KVMIG_SEVERITY_BLOCKER);
+    kvmig__kube_rank_class(&c, &j->yardstick, shared, out);
 }
 
 static bool is_candidate(const struct judging *j, size_t node)
 {
     const struct kvmig__kube_check *c = j->check;
 
-    return !(c->whatif && c->whatif->skip && c->whatif->skip[node]) &&
+    return !(j->unwanted && j->unwanted[node]) && !(c->whatif && c->whatif->skip && c->whatif->skip[node]) &&
            !kvmig__str_eq(c->index->base->nodes->names[node], c->vmi->node);
 }
 
@@ -143,11 +146,13 @@ static bool has_neighbours(const struct kvmig__kube_check *c)
 
 static void judge_nodes(struct judging *j)
 {
-    bool neighbours = has_neighbours(j->check);
+    bool neighbours = has_neighbours(j->check), spread = j->check->vmi->placement.spread.n;
     struct kvmig__kube_check c = *j->check;
 
     if (!neighbours && !j->reach && !c.wires)
         return;
+    if (spread)
+        j->lazy->peers = kvmig__calloc(j->lazy->nodes->n + 1, sizeof(*j->lazy->peers));
     for (size_t i = 0; i < j->lazy->nodes->n; i++) {
         struct kvmig_findings own = { 0 };
 
@@ -158,6 +163,8 @@ static void judge_nodes(struct judging *j)
         c.target_name = c.target->meta.name;
         c.out = &own;
         kvmig__kube_check_neighbours(&c);
+        if (spread)
+            j->lazy->peers[i] = kvmig__kube_count_peers(&c);
         if (j->reach)
             kvmig__kube_check_reach(&c);
         if (c.wires)
@@ -182,6 +189,9 @@ struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, co
 
     lazy->nodes = kvmig__kube_nodes_ref(c->index->nodes);
     lazy->memory = memory ? memory->left : NULL;
+    lazy->memory_need = kvmig__kube_needs(c, "memory");
+    if (lazy->memory_need == KVMIG__UNKNOWN)
+        lazy->memory_need = 0;
     lazy->wants = c->index->wants; /* taken over */
     c->index->wants = (struct kvmig__kube_wants){ 0 };
     lazy->class_of = kvmig__calloc(base->nodes->n + 1, sizeof(*lazy->class_of));
@@ -189,8 +199,13 @@ struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, co
     lazy->common_worst = kvmig__findings_worst(common);
     lazy->common_limited = kvmig__findings_has(common, "LIMIT_REACHED");
     name_nodes(&j);
+    j.unwanted = kvmig__kube_unwanted(c);
+    kvmig__kube_rank_begin(c, &j.yardstick);
     judge_classes(&j);
     judge_nodes(&j);
+    kvmig__kube_rank_links(c, lazy);
+    kvmig__kube_rank_end(&j.yardstick);
+    free(j.unwanted);
     kvmig__kube_plan_volumes(c, &lazy->disks.v, &lazy->disks.n);
     return lazy;
 }

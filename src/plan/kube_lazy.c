@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RISKS 255
-
 /* ---- one node ---- */
 
 static const struct kvmig__kube_extra *extra_of(const struct kvmig__kube_lazy *lazy, size_t node)
@@ -28,29 +26,10 @@ static const struct kvmig__kube_extra *extra_of(const struct kvmig__kube_lazy *l
     return low < lazy->extras.n && lazy->extras.v[low].node == node ? &lazy->extras.v[low] : NULL;
 }
 
-static uint32_t count_risks(const struct kvmig_findings *findings)
-{
-    uint32_t risks = 0;
-
-    for (size_t i = 0; i < findings->n; i++)
-        risks += findings->v[i].severity == KVMIG_SEVERITY_WARN;
-    return risks;
-}
-
 struct summary {
     int32_t verdict;
-    int64_t score;
+    struct kvmig__rank rank;
 };
-
-/* Fewer risks first, then more memory left, in GiB. */
-static int64_t score_of(const struct kvmig__kube_lazy *lazy, size_t node, uint64_t risks)
-{
-    uint64_t left = lazy->memory ? lazy->memory[node] : KVMIG__UNKNOWN;
-    uint64_t gib = left == KVMIG__UNKNOWN ? 0 : left / 1000 >> 30;
-
-    risks = risks < MAX_RISKS ? risks : MAX_RISKS;
-    return (int64_t)((MAX_RISKS - risks) << 40 | (gib < INT32_MAX ? gib : INT32_MAX));
-}
 
 static struct summary summarise(const struct kvmig__kube_lazy *lazy, size_t node)
 {
@@ -58,23 +37,24 @@ static struct summary summarise(const struct kvmig__kube_lazy *lazy, size_t node
     const struct kvmig__kube_extra *extra = lazy->extras.n ? extra_of(lazy, node) : NULL;
     int32_t worst = class->worst > lazy->common_worst ? class->worst : lazy->common_worst;
     bool limited = class->limited || lazy->common_limited;
-    uint32_t risks = class->risks;
+    struct kvmig__rank rank = kvmig__kube_rank(lazy, node);
 
     if (extra) {
         int32_t other = kvmig__findings_worst(&extra->findings);
 
         worst = other > worst ? other : worst;
         limited = limited || kvmig__findings_has(&extra->findings, "LIMIT_REACHED");
-        risks += count_risks(&extra->findings);
+        rank.risks += kvmig__count_severity(&extra->findings, KVMIG_SEVERITY_WARN);
+        rank.blockers += kvmig__count_severity(&extra->findings, KVMIG_SEVERITY_BLOCKER);
     }
     if (worst < KVMIG_SEVERITY_BLOCKER && !kvmig__kube_has_room(&lazy->wants, lazy->nodes, node))
         worst = KVMIG_SEVERITY_BLOCKER;
-    return (struct summary){ kvmig__verdict_from(worst, limited), score_of(lazy, node, risks) };
+    return (struct summary){ kvmig__verdict_from(worst, limited), rank };
 }
 
 size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy)
 {
-    struct summary best = { 0, 0 };
+    struct summary best = { 0 };
     size_t found = KVMIG__NO_NODE;
 
     if (lazy->common_worst == KVMIG_SEVERITY_BLOCKER)
@@ -89,7 +69,7 @@ size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy)
             continue;
         /* the order of kvmig__candidates_sort(); nodes are in the order of their names */
         if (found == KVMIG__NO_NODE || here.verdict < best.verdict ||
-            (here.verdict == best.verdict && here.score > best.score)) {
+            (here.verdict == best.verdict && kvmig__rank_compare(&here.rank, &best.rank, NULL) < 0)) {
             best = here;
             found = i;
         }
@@ -149,7 +129,7 @@ void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, st
 
     *out = (struct kvmig__candidate){ .host = kvmig__strdup(lazy->nodes->names[node]),
                                       .verdict = summary.verdict,
-                                      .score = summary.score };
+                                      .rank = summary.rank };
     if (class->shared)
         write_shared(&class->findings, out->host, &out->findings);
     else
@@ -158,6 +138,7 @@ void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, st
     if (extra)
         kvmig__findings_append(&out->findings, &extra->findings);
     kvmig__findings_sort(&out->findings);
+    out->rank.blockers = kvmig__count_severity(&out->findings, KVMIG_SEVERITY_BLOCKER); /* room included */
     for (size_t i = 0; i < lazy->disks.n; i++)
         kvmig__disk_plan_copy(KVMIG__PUSH(&out->disks), &lazy->disks.v[i]);
 }
@@ -206,6 +187,8 @@ void kvmig__kube_lazy_free(struct kvmig__kube_lazy *lazy)
     free(lazy->extras.v);
     free(lazy->disks.v);
     free(lazy->class_of);
+    free(lazy->peers);
+    free(lazy->links);
     kvmig__kube_wants_clear(&lazy->wants);
     kvmig__kube_nodes_unref(lazy->nodes);
     free(lazy);

@@ -15,7 +15,8 @@
 struct kvmig__kube_class {
     struct kvmig_findings findings;
     int32_t worst;
-    uint32_t risks;
+    uint32_t risks, blockers;
+    uint64_t away, features; /* see struct kvmig__rank */
     bool limited; /* LIMIT_REACHED is among them */
     bool shared; /* names KVMIG__ANY_NODE */
 };
@@ -26,7 +27,10 @@ struct kvmig__kube_extra { /* findings of one node, beyond those of its class */
 struct kvmig__kube_lazy {
     struct kvmig__kube_nodes *nodes; /* counted */
     struct kvmig__kube_wants wants;
-    const uint64_t *memory; /* left per node; NULL = not known; of nodes */
+    const uint64_t *memory; /* left per node, in thousandths; NULL = not known; of nodes */
+    uint64_t memory_need; /* of the VM, in thousandths */
+    uint64_t *peers; /* per node; NULL = the VM asks for no spread */
+    uint64_t *links, usual_link; /* per node, bytes/s; NULL = nothing was told */
     uint32_t *class_of; /* per node; KVMIG__NO_CLASS = no candidate */
     size_t n; /* candidates */
     struct {
@@ -50,6 +54,26 @@ struct kvmig__kube_lazy {
 size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy);
 /* One candidate, written out into the empty *out. */
 void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, struct kvmig__candidate *out);
+/* ---- what nodes are compared by (kube_rank.c) ---- */
+struct kvmig__kube_yardstick { /* of the source's node; borrowed texts */
+    const char *zone;
+    struct {
+        const char **v;
+        size_t n;
+    } features; /* sorted */
+};
+void kvmig__kube_rank_begin(const struct kvmig__kube_check *c, struct kvmig__kube_yardstick *out);
+void kvmig__kube_rank_end(struct kvmig__kube_yardstick *yardstick);
+void kvmig__kube_rank_class(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source, bool shared,
+                            struct kvmig__kube_class *out);
+void kvmig__kube_rank_links(const struct kvmig__kube_check *c, struct kvmig__kube_lazy *lazy);
+/* Without the findings that are the node's own. */
+struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node);
+/* Nodes that the request rules out, one entry per node; NULL = none. Owned. */
+bool *kvmig__kube_unwanted(const struct kvmig__kube_check *c);
+/* Excluded nodes must be there, and the target must not be ruled out. */
+int32_t kvmig__kube_check_choice(const struct kvmig__kube *kube, const struct kvmig__request *request);
+
 /* Judges every node but the source (kube_judge.c). common: findings about the VM. */
 struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, const struct kvmig_findings *common);
 

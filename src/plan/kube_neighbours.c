@@ -285,6 +285,26 @@ static void check_spread(const struct kvmig__kube_check *c)
     }
 }
 
+uint64_t kvmig__kube_count_peers(const struct kvmig__kube_check *c)
+{
+    uint64_t peers = 0;
+
+    for (size_t i = 0; i < c->vmi->placement.spread.n; i++) {
+        const struct kvmig__spread *spread = &c->vmi->placement.spread.v[i];
+        const char *key = spread->topology_key;
+        const char *here = key && c->source ? kvmig__pairs_get(&c->source->meta.labels, key) : NULL;
+        size_t n;
+
+        around(c, rule_of_spread(c, i), key, &n);
+        /* in the domain of the source, the VM itself is one of them until it has moved */
+        if (n && here && c->pod && kvmig__str_eq(here, kvmig__pairs_get(&c->target->meta.labels, key)) &&
+            selects(&spread->selector, own_labels(c)))
+            n--;
+        peers += n;
+    }
+    return peers;
+}
+
 void kvmig__kube_check_neighbours(const struct kvmig__kube_check *c)
 {
     if (!kvmig__kube_is_known(c->kube, KVMIG__KUBE_POD))

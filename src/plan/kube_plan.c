@@ -108,6 +108,8 @@ static int32_t locate(struct planning *p)
         rc = check_source(p->request, c->vmi);
     if (rc == 0)
         rc = find_target(p);
+    if (rc == 0)
+        rc = kvmig__kube_check_choice(p->kube, p->request);
     if (rc < 0)
         return rc;
     vmim = kvmig__kube_vmim_of(p->kube, c->vmi);
@@ -156,7 +158,7 @@ static void judge_common(struct planning *p)
     kvmig__kube_check_forbidden(c);
     kvmig__kube_check_versions(c, c->facts);
     kvmig__check_facts(&p->wires, &p->common);
-    if (p->request->target)
+    if (p->request->target || p->request->exclude.n || p->request->target_labels.n)
         kvmig__kube_check_pinning(c, true);
     if (target_is_source(p))
         kvmig__kube_note(c, "TARGET_IS_SOURCE", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->vmi->node), NULL,
@@ -198,6 +200,8 @@ static void note_no_target(struct planning *p)
     if (kvmig__findings_worst(&p->common) == KVMIG_SEVERITY_BLOCKER || !kvmig__kube_is_known(p->kube, KVMIG__KUBE_NODE))
         return;
     kvmig__plan_detail_blockers(&d, p->plan);
+    if (p->request->exclude.n)
+        kvmig__detail_list(&d, "excluded", &p->request->exclude);
     kvmig__kube_note(&p->check, "NO_FEASIBLE_TARGET", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
                      p->plan->lazy->n ? "See the findings of each candidate." : "Add other nodes to the cluster.",
                      p->plan->lazy->n ? "No other node can take VM %s." : "There is no other node for VM %s.",
@@ -230,7 +234,7 @@ static void conclude(struct planning *p)
 
     if (!found && !p->request->target)
         note_no_target(p);
-    if (found && !p->request->target)
+    if (found && !p->request->target && !p->request->exclude.n && !p->request->target_labels.n)
         kvmig__kube_check_pinning(&p->check, false);
     take_disks(p);
     plan->verdict = kvmig__verdict_of(&p->common, &candidate.findings);

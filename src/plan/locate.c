@@ -6,6 +6,7 @@
  */
 #include "plan/locate.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,28 @@ int32_t kvmig__locate_target(const struct kvmig__view *view, const struct kvmig_
         return 0;
     *out = kvmig__view_find_host(view, request->target);
     return *out ? 0 : fail_no_host("target", request->target);
+}
+
+bool kvmig__host_is_named(const struct kvmig__host *host, const struct kvmig__strlist *names)
+{
+    return names->n && (kvmig__strlist_has(names, host->name) || (host->uri && kvmig__strlist_has(names, host->uri)) ||
+                        (host->uuid && kvmig__strlist_has(names, host->uuid)));
+}
+
+int32_t kvmig__locate_excluded(const struct kvmig__view *view, const struct kvmig__request *request,
+                               const struct kvmig__host *asked)
+{
+    for (size_t i = 0; i < request->exclude.n; i++) {
+        const struct kvmig__host *host = kvmig__view_find_host(view, request->exclude.v[i]);
+
+        if (!host)
+            return fail_no_host("exclude", request->exclude.v[i]);
+        if (host == asked)
+            return kvmig__fail(kvmig__error_new(EINVAL, WHERE ", option exclude", NULL,
+                                                "Name another target, or do not exclude it.",
+                                                "Host %s is asked for as the target, and excluded.", host->name));
+    }
+    return 0;
 }
 
 const struct kvmig__host *kvmig__locate_twin(const struct kvmig__view *view, const struct kvmig__located *vm)

@@ -15,6 +15,10 @@ struct kvmig__located {
 int32_t kvmig__locate_vm(const struct kvmig__view *view, const struct kvmig__request *request,
                          struct kvmig__located *out);
 /* The host asked for; NULL if none is. Fails with -KVMIG_ENOHOST. */
+/* Every excluded host must be there, and the target asked for (may be NULL) must not be one of them. */
+int32_t kvmig__locate_excluded(const struct kvmig__view *view, const struct kvmig__request *request,
+                               const struct kvmig__host *asked);
+bool kvmig__host_is_named(const struct kvmig__host *host, const struct kvmig__strlist *names); /* name, URI or UUID */
 int32_t kvmig__locate_target(const struct kvmig__view *view, const struct kvmig__request *request,
                              const struct kvmig__host **out);
 /* A host that does not answer and showed the same VM active when it last did; NULL if none. */

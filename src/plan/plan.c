@@ -155,7 +155,7 @@ static void judge(const struct planning *p, const struct kvmig__host *target, st
     }
     kvmig__findings_sort(&out->findings);
     out->verdict = kvmig__verdict_of(&p->common, &out->findings);
-    out->score = kvmig__candidate_score(out, p->vm.domain, target);
+    kvmig__candidate_rank(out, p->request, p->vm.domain, p->vm.source, target);
 }
 
 static void judge_candidates(struct planning *p)
@@ -163,7 +163,8 @@ static void judge_candidates(struct planning *p)
     for (size_t i = 0; i < p->view->hosts.n; i++) {
         const struct kvmig__strlist *skip = p->request->skip;
 
-        if (p->view->hosts.v[i] != p->vm.source && !(skip && kvmig__strlist_has(skip, p->view->hosts.v[i]->name)))
+        if (p->view->hosts.v[i] != p->vm.source && !(skip && kvmig__strlist_has(skip, p->view->hosts.v[i]->name)) &&
+            !kvmig__host_is_named(p->view->hosts.v[i], &p->request->exclude))
             judge(p, p->view->hosts.v[i], KVMIG__PUSH(&p->plan->candidates));
     }
     kvmig__candidates_sort(&p->plan->candidates);
@@ -234,6 +235,8 @@ static void note_no_target(struct planning *p)
     if (kvmig__findings_worst(&p->common) == KVMIG_SEVERITY_BLOCKER)
         return;
     kvmig__plan_detail_blockers(&d, p->plan);
+    if (p->request->exclude.n)
+        kvmig__detail_list(&d, "excluded", &p->request->exclude);
     kvmig__note(&c, "NO_FEASIBLE_TARGET", KVMIG_SEVERITY_BLOCKER, kvmig__strdup("cluster"), &d,
                 p->plan->candidates.n ? "See the findings of each candidate." : "Add other hosts to the view.",
                 p->plan->candidates.n ? "No other host of the view can take %s." : "The view has no other host for %s.",
@@ -341,6 +344,8 @@ int32_t kvmig__plan_make(const struct kvmig__view *view, const struct kvmig__req
     rc = kvmig__locate_vm(view, request, &p.vm);
     if (rc == 0)
         rc = kvmig__locate_target(view, request, &p.asked);
+    if (rc == 0)
+        rc = kvmig__locate_excluded(view, request, p.asked);
     if (rc < 0)
         return rc;
     p.plan = begin(&p);

@@ -53,6 +53,7 @@ void kvmig__candidates_clear(struct kvmig__candidates *candidates)
         struct kvmig__candidate *candidate = &candidates->v[i];
 
         free(candidate->host);
+        free(candidate->better);
         kvmig__findings_clear(&candidate->findings);
         disks_clear(candidate->disks.v, candidate->disks.n);
     }
@@ -118,7 +119,11 @@ void kvmig__plan_keep_target(struct kvmig_plan *plan, size_t node)
 
 static void candidate_copy(struct kvmig__candidate *dst, const struct kvmig__candidate *src)
 {
-    *dst = (struct kvmig__candidate){ .host = kvmig__strdup(src->host), .verdict = src->verdict, .score = src->score };
+    *dst = (struct kvmig__candidate){ .host = kvmig__strdup(src->host),
+                                      .verdict = src->verdict,
+                                      .rank = src->rank,
+                                      .better_by = src->better_by,
+                                      .better = kvmig__strdup(src->better) };
     kvmig__findings_append(&dst->findings, &src->findings);
     for (size_t i = 0; i < src->disks.n; i++)
         kvmig__disk_plan_copy(KVMIG__PUSH(&dst->disks), &src->disks.v[i]);
@@ -214,4 +219,9 @@ int32_t kvmig_plan_candidate_verdict(const struct kvmig_plan *plan, size_t index
 const struct kvmig_findings *kvmig_plan_candidate_findings(const struct kvmig_plan *plan, size_t index)
 {
     return index < kvmig_plan_candidate_count(plan) ? &kvmig__plan_candidates(plan)->v[index].findings : NULL;
+}
+
+const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan, size_t index)
+{
+    return index < kvmig_plan_candidate_count(plan) ? kvmig__plan_candidates(plan)->v[index].better : NULL;
 }

@@ -8,6 +8,7 @@
 
 #include "base/finding_internal.h"
 #include "cluster/model.h"
+#include "plan/rank.h"
 #include <kvmig/plan.h>
 
 /* A deep copy of struct kvmig_plan_opts: what was asked for, validated for ranges only. */
@@ -32,6 +33,15 @@ struct kvmig__request {
         size_t n;
     } volume_changes;
     int64_t now_ms; /* 0 = not known */
+    struct kvmig__strlist exclude; /* hosts that are no targets */
+    struct kvmig__strlist target_labels; /* KubeVirt: "KEY=VALUE" or "KEY" that the target must have */
+    struct {
+        struct kvmig__link_speed {
+            char *host;
+            uint64_t bytes_per_s;
+        } * v;
+        size_t n;
+    } links;
     /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
      * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
     const struct kvmig__domain *target_domain;
@@ -63,7 +73,9 @@ struct kvmig__disk_plan {
 struct kvmig__candidate {
     char *host;
     int32_t verdict; /* enum kvmig_verdict */
-    int64_t score; /* higher is better; only compared */
+    struct kvmig__rank rank;
+    enum kvmig__reason better_by; /* why it comes before the next one */
+    char *better; /* the same for people; NULL for the last */
     struct kvmig_findings findings;
     struct {
         struct kvmig__disk_plan *v;

@@ -69,6 +69,10 @@ static struct json_object *request_to_json(const struct kvmig__request *request)
         json_object_object_add(object, "copy_disks", kvmig__json_strlist(&request->copy_disks));
     if (request->volume_changes.n)
         json_object_object_add(object, "volume_changes", changes_to_json(request));
+    if (request->exclude.n)
+        json_object_object_add(object, "exclude", kvmig__json_strlist(&request->exclude));
+    if (request->target_labels.n)
+        json_object_object_add(object, "target_labels", kvmig__json_strlist(&request->target_labels));
     kvmig__json_add_str(object, "target_pool", request->target_pool);
     add_asked(object, "bandwidth_mib", request->bandwidth_mib);
     add_asked(object, "postcopy_bandwidth_mib", request->postcopy_bandwidth_mib);
@@ -117,6 +121,24 @@ static struct json_object *disks_to_json(const struct kvmig__disk_plan *disks, s
     return array;
 }
 
+/* What it is ordered by; what is not known is left out. */
+static void add_reasons(struct json_object *object, const struct kvmig__candidate *candidate)
+{
+    struct json_object *reasons = json_object_new_object();
+
+    for (int32_t reason = KVMIG__REASON_BLOCKERS; reason < KVMIG__REASON_NAME; reason++) {
+        uint64_t value = kvmig__rank_value(&candidate->rank, (enum kvmig__reason)reason);
+
+        if (value != KVMIG__UNKNOWN)
+            kvmig__json_add_u64(reasons, kvmig__reason_name((enum kvmig__reason)reason), value);
+    }
+    json_object_object_add(object, "reasons", reasons);
+    if (!candidate->better)
+        return;
+    kvmig__json_add_str(object, "better_by", kvmig__reason_name(candidate->better_by));
+    kvmig__json_add_str(object, "better", candidate->better);
+}
+
 static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
 {
     const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
@@ -128,6 +150,7 @@ static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
 
         kvmig__json_add_str(object, "node", candidate->host);
         kvmig__json_add_str(object, "verdict", kvmig_verdict_name(candidate->verdict));
+        add_reasons(object, candidate);
         json_object_object_add(object, "findings", kvmig__json_findings(&candidate->findings));
         json_object_object_add(object, "disks", disks_to_json(candidate->disks.v, candidate->disks.n));
         json_object_array_add(array, object);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KNOWN_FLAGS                                                                                                    \
     ((uint64_t)(KVMIG_PLAN_MANAGED | KVMIG_PLAN_UNSAFE | KVMIG_PLAN_AUTO_CONVERGE | KVMIG_PLAN_ALLOW_POSTCOPY |        \
@@ -84,11 +85,39 @@ static int32_t validate_libvirt_flags(const struct kvmig_plan_opts *opts, const 
     for (size_t i = 0; i < opts->n_libvirt_flags; i++) {
         if (!opts->libvirt_flags[i] || !*opts->libvirt_flags[i])
             return refuse(where, "libvirt_flags", kvmig__asprintf("entry %zu", i),
-                          "Name flags as libvirt does, without VIR_MIGRATE_.", "An entry of the list of flags is empty.");
+                          "Name flags as libvirt does, without VIR_MIGRATE_.",
+                          "An entry of the list of flags is empty.");
     }
     if (opts->now_ms < 0)
         return refuse(where, "now_ms", kvmig__asprintf("now_ms = %" PRId64, opts->now_ms),
                       "Give milliseconds since 1970, or 0.", "The time of the question is before 1970.");
+    return 0;
+}
+
+/* Whoever says where not to go must not leave the choice to somebody who does not know that. */
+static int32_t validate_choice(const struct kvmig_plan_opts *opts, const char *where)
+{
+    if (opts->n_exclude && !opts->exclude)
+        return refuse(where, "exclude", kvmig__asprintf("n_exclude = %zu", opts->n_exclude),
+                      "Set exclude and n_exclude together.", "A number of hosts is given, but no list.");
+    for (size_t i = 0; i < opts->n_exclude; i++) {
+        if (!opts->exclude[i] || !*opts->exclude[i])
+            return refuse(where, "exclude", kvmig__asprintf("entry %zu", i),
+                          "Name hosts as kvmig_cluster_to_json() does.",
+                          "An entry of the list of excluded hosts is empty.");
+    }
+    if (opts->n_links && !opts->links)
+        return refuse(where, "links", kvmig__asprintf("n_links = %zu", opts->n_links),
+                      "Set links and n_links together.", "A number of links is given, but no list.");
+    for (size_t i = 0; i < opts->n_links; i++) {
+        if (!opts->links[i].host || !*opts->links[i].host || !opts->links[i].bytes_per_s)
+            return refuse(where, "links", kvmig__asprintf("entry %zu", i), "Leave out hosts that nothing is known of.",
+                          "An entry of the list of links has no host or no speed.");
+    }
+    if ((opts->flags & KVMIG_PLAN_ANY_TARGET) && (opts->n_exclude || opts->target_labels))
+        return refuse(where, "flags", kvmig__strdup("KVMIG_PLAN_ANY_TARGET"),
+                      "Leave out the flag, so that the target is pinned.",
+                      "The scheduler is to choose the target, and does not know what is excluded.");
     return 0;
 }
 
@@ -99,6 +128,7 @@ static int32_t validate_strings(const struct kvmig_plan_opts *opts, const char *
     } optional[] = {
         { "source", opts->source },
         { "target", opts->target },
+        { "target_labels", opts->target_labels },
         { "target_pool", opts->target_pool },
         { "compression", opts->compression },
         { "tls_destination", opts->tls_destination },
@@ -125,6 +155,28 @@ static void add_volume_change(struct kvmig__request *request, const char *volume
 
     change->volume = kvmig__strdup(volume);
     change->claim = kvmig__strdup(claim);
+}
+
+static void add_link(struct kvmig__request *request, const char *host, uint64_t bytes_per_s)
+{
+    struct kvmig__link_speed *link = KVMIG__PUSH(&request->links);
+
+    link->host = kvmig__strdup(host);
+    link->bytes_per_s = bytes_per_s;
+}
+
+/* "KEY=VALUE,KEY" in pieces. */
+static void add_labels(struct kvmig__request *request, const char *labels)
+{
+    while (labels && *labels) {
+        size_t length = strcspn(labels, ",");
+        char *label = kvmig__asprintf("%.*s", (int)length, labels);
+
+        if (length)
+            kvmig__strlist_add_new(&request->target_labels, label);
+        free(label);
+        labels += length + (labels[length] == ',');
+    }
 }
 
 static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *opts)
@@ -159,6 +211,11 @@ static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *o
         kvmig__strlist_add_new(&request->libvirt_flags, opts->libvirt_flags[i]);
     if (request->libvirt_flags.n)
         kvmig__request_take_flags(request);
+    for (size_t i = 0; i < opts->n_exclude; i++)
+        kvmig__strlist_add_new(&request->exclude, opts->exclude[i]);
+    for (size_t i = 0; i < opts->n_links; i++)
+        add_link(request, opts->links[i].host, opts->links[i].bytes_per_s);
+    add_labels(request, opts->target_labels);
 }
 
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
@@ -177,6 +234,8 @@ int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kv
         rc = validate_volume_changes(&known, where);
     if (rc == 0)
         rc = validate_libvirt_flags(&known, where);
+    if (rc == 0)
+        rc = validate_choice(&known, where);
     if (rc == 0)
         fill(request, &known);
     return rc;
@@ -205,6 +264,14 @@ void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request
     for (size_t i = 0; i < src->volume_changes.n; i++)
         add_volume_change(dst, src->volume_changes.v[i].volume, src->volume_changes.v[i].claim);
     dst->skip = NULL;
+    dst->exclude = (struct kvmig__strlist){ 0 };
+    kvmig__strlist_copy(&dst->exclude, &src->exclude);
+    dst->target_labels = (struct kvmig__strlist){ 0 };
+    kvmig__strlist_copy(&dst->target_labels, &src->target_labels);
+    dst->links.v = NULL;
+    dst->links.n = 0;
+    for (size_t i = 0; i < src->links.n; i++)
+        add_link(dst, src->links.v[i].host, src->links.v[i].bytes_per_s);
     dst->target_domain = NULL; /* borrowed by the one who asks, for the one plan */
 }
 
@@ -230,5 +297,10 @@ void kvmig__request_clear(struct kvmig__request *request)
         free(request->volume_changes.v[i].claim);
     }
     free(request->volume_changes.v);
+    kvmig__strlist_clear(&request->exclude);
+    kvmig__strlist_clear(&request->target_labels);
+    for (size_t i = 0; i < request->links.n; i++)
+        free(request->links.v[i].host);
+    free(request->links.v);
     *request = (struct kvmig__request){ 0 };
 }

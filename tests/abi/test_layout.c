@@ -141,6 +141,10 @@ FIRST(kvmig_volume_change, volume);
 NEXT(kvmig_volume_change, volume, claim, 8);
 LAST(kvmig_volume_change, claim, 16);
 
+FIRST(kvmig_link, host);
+NEXT(kvmig_link, host, bytes_per_s, 8);
+LAST(kvmig_link, bytes_per_s, 16);
+
 FIRST(kvmig_wait, size);
 NEXT(kvmig_wait, size, code, 8);
 NEXT(kvmig_wait, code, object, 16);
@@ -184,7 +188,12 @@ NEXT(kvmig_plan_opts, volume_changes, n_volume_changes, 176);
 NEXT(kvmig_plan_opts, n_volume_changes, libvirt_flags, 184);
 NEXT(kvmig_plan_opts, libvirt_flags, n_libvirt_flags, 192);
 NEXT(kvmig_plan_opts, n_libvirt_flags, now_ms, 200);
-LAST(kvmig_plan_opts, now_ms, 208);
+NEXT(kvmig_plan_opts, now_ms, exclude, 208);
+NEXT(kvmig_plan_opts, exclude, n_exclude, 216);
+NEXT(kvmig_plan_opts, n_exclude, target_labels, 224);
+NEXT(kvmig_plan_opts, target_labels, links, 232);
+NEXT(kvmig_plan_opts, links, n_links, 240);
+LAST(kvmig_plan_opts, n_links, 248);
 
 FIRST(kvmig_session_opts, size);
 NEXT(kvmig_session_opts, size, on_event, 8);

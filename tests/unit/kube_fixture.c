@@ -83,7 +83,7 @@ void require_host(struct kvmig__terms *terms, const char *node)
     kvmig__strlist_add(&requirement->values, node);
 }
 
-static void add_node(struct cluster *cluster, const char *name)
+struct kvmig__kube_node *cluster_add_node(struct cluster *cluster, const char *name)
 {
     static const char *const labels[] = {
         "kubevirt.io/schedulable",
@@ -107,6 +107,7 @@ static void add_node(struct cluster *cluster, const char *name)
     amount(&node->allocatable, "cpu", 16000);
     amount(&node->allocatable, "memory", 64 * GIB * 1000);
     amount(&node->allocatable, "devices.kubevirt.io/kvm", 1000000);
+    return node;
 }
 
 static void add_vm(struct cluster *cluster)
@@ -128,9 +129,9 @@ static void add_vm(struct cluster *cluster)
 void cluster_init(struct cluster *cluster)
 {
     *cluster = (struct cluster){ 0 };
-    add_node(cluster, "alpha");
-    add_node(cluster, "beta");
-    add_node(cluster, "gamma");
+    cluster_add_node(cluster, "alpha");
+    cluster_add_node(cluster, "beta");
+    cluster_add_node(cluster, "gamma");
     add_vm(cluster);
     cluster->request.vm = kvmig__strdup("ns1/vm1");
 }

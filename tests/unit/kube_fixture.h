@@ -33,6 +33,7 @@ void cluster_know(struct cluster *cluster, int32_t kind); /* listed, possibly em
 
 /* Adds an object of a kind, which is known from then on; ns NULL for none. */
 void *cluster_add(struct cluster *cluster, int32_t kind, const char *ns, const char *name);
+struct kvmig__kube_node *cluster_add_node(struct cluster *cluster, const char *name); /* like the others */
 struct kvmig__kube_node *cluster_node(struct cluster *cluster, const char *name);
 struct kvmig__kube_vmi *cluster_vm(struct cluster *cluster);
 /* The launcher of vm1 on a node: asks for 2 CPUs and 4 GiB. */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What nodes of a Kubernetes cluster are compared by beyond their findings (see rank.h): zone and CPU, which all nodes of a class
+ * have in common, and peers and links, which are each node's own; and which nodes the caller does not want. Numbers are worked
+ * out only for what the VM or the caller asks for. Pure; any thread.
+ */
+#include "plan/checks.h"
+#include "plan/kube_lazy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL_ZONE "topology.kubernetes.io/zone"
+
+/* ---- what nodes of a class have in common ---- */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void kvmig__kube_rank_begin(const struct kvmig__kube_check *c, struct kvmig__kube_yardstick *out)
+{
+    *out = (struct kvmig__kube_yardstick){ 0 };
+    if (!c->source)
+        return;
+    out->zone = kvmig__pairs_get(&c->source->meta.labels, LABEL_ZONE);
+    for (size_t i = 0; i < c->source->meta.labels.n; i++) {
+        const char *feature = kvmig__after_prefix(c->source->meta.labels.v[i].key, KVMIG__LABEL_FEATURE);
+
+        if (feature)
+            *KVMIG__PUSH(&out->features) = feature;
+    }
+    if (out->features.n > 1)
+        qsort(out->features.v, out->features.n, sizeof(*out->features.v), compare_texts);
+}
+
+void kvmig__kube_rank_end(struct kvmig__kube_yardstick *yardstick)
+{
+    free(yardstick->features.v);
+}
+
+static uint64_t away(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source, bool shared)
+{
+    const char *zone;
+
+    if (!source->zone || (shared && kvmig__kube_base_own_key(c->index->base, LABEL_ZONE)))
+        return KVMIG__UNKNOWN;
+    zone = kvmig__pairs_get(&c->target->meta.labels, LABEL_ZONE);
+    return zone ? strcmp(zone, source->zone) != 0 : KVMIG__UNKNOWN;
+}
+
+/* Of the features that KubeVirt's labels tell: in one node's list and not in the other's. */
+static uint64_t feature_distance(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source)
+{
+    uint64_t there = 0, both = 0;
+
+    for (size_t i = 0; i < c->target->meta.labels.n; i++) {
+        const char *feature = kvmig__after_prefix(c->target->meta.labels.v[i].key, KVMIG__LABEL_FEATURE);
+
+        if (!feature)
+            continue;
+        there++;
+        both += bsearch(&feature, source->features.v, source->features.n, sizeof(feature), compare_texts) != NULL;
+    }
+    return there ? source->features.n - both + there - both : KVMIG__UNKNOWN;
+}
+
+void kvmig__kube_rank_class(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source, bool shared,
+                            struct kvmig__kube_class *out)
+{
+    out->away = away(c, source, shared);
+    out->features = source->features.n ? feature_distance(c, source) : KVMIG__UNKNOWN;
+}
+
+/* ---- each node's own ---- */
+
+void kvmig__kube_rank_links(const struct kvmig__kube_check *c, struct kvmig__kube_lazy *lazy)
+{
+    const struct kvmig__request *request = c->request;
+
+    if (!request->links.n)
+        return;
+    lazy->usual_link = kvmig__usual_link(request);
+    lazy->links = kvmig__calloc(lazy->nodes->n + 1, sizeof(*lazy->links));
+    for (size_t i = 0; i < lazy->nodes->n; i++)
+        lazy->links[i] = KVMIG__UNKNOWN;
+    for (size_t i = 0; i < request->links.n; i++) {
+        size_t node = kvmig__kube_base_find(c->index->base, request->links.v[i].host);
+
+        if (node != KVMIG__NO_NODE)
+            lazy->links[node] = request->links.v[i].bytes_per_s;
+    }
+}
+
+struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node)
+{
+    const struct kvmig__kube_class *class = &lazy->classes.v[lazy->class_of[node]];
+    const uint64_t link = lazy->links ? lazy->links[node] : KVMIG__UNKNOWN;
+    struct kvmig__rank rank = {
+        .blockers = class->blockers,
+        .risks = class->risks,
+        .peers = lazy->peers ? lazy->peers[node] : KVMIG__UNKNOWN,
+        .away = class->away,
+        .link = link,
+        .link_or_usual = link != KVMIG__UNKNOWN ? link : lazy->usual_link,
+        .headroom = lazy->memory ? lazy->memory[node] : KVMIG__UNKNOWN,
+        .copy = KVMIG__UNKNOWN, /* the same wherever it goes */
+        .features = class->features,
+    };
+
+    if (rank.headroom != KVMIG__UNKNOWN)
+        rank.headroom = rank.headroom > lazy->memory_need ? (rank.headroom - lazy->memory_need) / 1000 : 0;
+    return rank;
+}
+
+/* ---- nodes that the caller does not want ---- */
+
+static bool has_labels(const struct kvmig__kube_node *node, const struct kvmig__strlist *labels)
+{
+    for (size_t i = 0; i < labels->n; i++) {
+        const char *equals = strchr(labels->v[i], '='), *value;
+        char *key =
+            kvmig__asprintf("%.*s", equals ? (int)(equals - labels->v[i]) : (int)strlen(labels->v[i]), labels->v[i]);
+
+        value = kvmig__pairs_get(&node->meta.labels, key);
+        free(key);
+        if (!value || (equals && strcmp(value, equals + 1) != 0))
+            return false;
+    }
+    return true;
+}
+
+bool *kvmig__kube_unwanted(const struct kvmig__kube_check *c)
+{
+    const struct kvmig__kube_base *base = c->index->base;
+    const struct kvmig__request *request = c->request;
+    bool *unwanted;
+
+    if (!request->exclude.n && !request->target_labels.n)
+        return NULL;
+    unwanted = kvmig__calloc(base->nodes->n + 1, sizeof(*unwanted));
+    for (size_t i = 0; i < request->exclude.n; i++) {
+        size_t node = kvmig__kube_base_find(base, request->exclude.v[i]);
+
+        if (node != KVMIG__NO_NODE)
+            unwanted[node] = true;
+    }
+    for (size_t i = 0; request->target_labels.n && i < base->nodes->n; i++)
+        unwanted[i] = unwanted[i] || !has_labels(kvmig__kube_base_node(base, i), &request->target_labels);
+    return unwanted;
+}
+
+static int32_t refuse(const char *option, const char *target)
+{
+    char *where = kvmig__asprintf("planning a migration, option %s", option);
+    int32_t rc = kvmig__fail(kvmig__error_new(EINVAL, where, NULL, "Name another target, or leave out the option.",
+                                              "Node %s is asked for as the target, and ruled out.", target));
+
+    free(where);
+    return rc;
+}
+
+int32_t kvmig__kube_check_choice(const struct kvmig__kube *kube, const struct kvmig__request *request)
+{
+    const bool known = kvmig__kube_is_known(kube, KVMIG__KUBE_NODE);
+    const struct kvmig__kube_node *asked = NULL;
+
+    for (size_t i = 0; i < request->exclude.n; i++) {
+        if (kvmig__str_eq(request->exclude.v[i], request->target))
+            return refuse("exclude", request->target);
+        if (known && !KVMIG__KUBE_FIND(kube, NODE, NULL, request->exclude.v[i]))
+            return kvmig__fail(kvmig__error_new(KVMIG_ENOHOST, "planning a migration, option exclude", NULL,
+                                                "Use a node's name as kvmig_cluster_to_json() lists them.",
+                                                "No node of the view is called %s.", request->exclude.v[i]));
+    }
+    if (request->target && known)
+        asked = KVMIG__KUBE_FIND(kube, NODE, NULL, request->target);
+    return asked && !has_labels(asked, &request->target_labels) ? refuse("target_labels", request->target) : 0;
+}
