@@ -129,10 +129,13 @@ void request_bandwidth(struct settings *settings, struct json_object *value, con
     const bool number = json_object_is_type(value, json_type_int), text = json_object_is_type(value, json_type_string);
     const bool libvirt = backend ? strcmp(backend, "libvirt") == 0 : number;
     double bytes;
+    bool plain;
 
     if (libvirt && (number || text) && read_mib(value, &settings->bandwidth_mib))
         return;
-    if ((!text && !(number && !libvirt)) || !read_quantity(value, &bytes)) {
+    /* Half a MiB/s is none, and surely not half a byte/s. */
+    plain = text && !json_object_get_string(value)[strspn(json_object_get_string(value), "0123456789.")];
+    if ((!text && !(number && !libvirt)) || (libvirt && plain) || !read_quantity(value, &bytes)) {
         request_refuse(settings, "options.bandwidth", value,
                        "Give a number of MiB/s, or a quantity of bytes/s such as \"64Mi\".");
         return;

@@ -200,6 +200,14 @@ static const struct document *document_of(const char *root, const char *end)
     return NULL;
 }
 
+static bool names_files(const struct kvmig__files_load *load)
+{
+    for (size_t i = 0; i < load->ask->hosts.n; i++)
+        if (strchr(load->ask->hosts.v[i], '='))
+            return true;
+    return false;
+}
+
 bool kvmig__files_xml(struct kvmig__files_load *load, const char *text, size_t length)
 {
     const char *root = find_root(text, text + length);
@@ -211,7 +219,7 @@ bool kvmig__files_xml(struct kvmig__files_load *load, const char *text, size_t l
     if (!document) /* some other XML */
         return true;
     copy = kvmig__strndup(text, length);
-    if (!each_host(load, copy, document->take) && (document->take == take_domain || !load->ask->hosts.n))
+    if (!each_host(load, copy, document->take) && (document->take == take_domain || !names_files(load)))
         document->take(load, source_of(load), copy);
     free(copy);
     return true;
