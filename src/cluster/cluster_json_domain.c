@@ -162,6 +162,7 @@ static void add_demands(struct json_object *object, const struct kvmig__domain *
     kvmig__json_add_bool(object, "cpu_limited", domain->cpu_limited);
     kvmig__json_add_str(object, "memory_source", domain->memory_source);
     kvmig__json_add_bool(object, "memory_locked", domain->memory_locked);
+    kvmig__json_add_bool(object, "memory_hard_limit", domain->memory_hard_limit);
     kvmig__json_add_bool(object, "hyperv_passthrough", domain->hyperv_passthrough);
 }
 

@@ -126,7 +126,6 @@ struct kvmig__emulator {
     char *machine; /* the machine type that these answers were asked for */
     struct kvmig__cpu host_model; /* mode custom; what host-model means there */
     bool host_model_known, passthrough_supported, maximum_supported;
-    bool modes_told; /* false: it was not told which modes are supported; those that are not are no evidence */
     bool passthrough_told, maximum_told; /* the capabilities speak of that mode at all; older libvirt knows no maximum */
     bool host_passthrough_migratable;
     struct {
@@ -239,6 +238,7 @@ struct kvmig__domain {
     uint64_t hugepage_size; /* 0 = host default */
     char *memory_source; /* memoryBacking: "anonymous", "file", "memfd"; NULL = not given */
     bool memory_locked;
+    bool memory_hard_limit; /* memtune */
     struct {
         struct kvmig__cpu_pin *v;
         size_t n;
@@ -311,7 +311,6 @@ struct kvmig__host {
         struct kvmig__emulator *v;
         size_t n;
     } emulators;
-    bool emulators_asked; /* for all that the view's guests use: what does not show is not there */
     struct {
         struct kvmig__network *v;
         size_t n;

@@ -11,7 +11,7 @@
 #ifndef KVMIG_SRC_LIBVIRT_DRIVER_INTERNAL_H
 #define KVMIG_SRC_LIBVIRT_DRIVER_INTERNAL_H
 
-#include "libvirt/features.h"
+#include "plan/features.h"
 #include "libvirt/job.h"
 #include "libvirt/libvirt_internal.h"
 #include "libvirt/link.h"

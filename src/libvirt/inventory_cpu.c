@@ -240,7 +240,6 @@ void kvmig__inventory_emulators(struct kvmig__inventory *inv)
     for (size_t i = 0; i < own.n; i++)
         read_emulator(inv, &own.v[i]);
     kvmig__queries_clear(&own);
-    inv->host->emulators_asked = !inv->error;
     for (size_t i = 0; i < inv->host->domains.n && !inv->error; i++)
         expand_guest(inv, &inv->host->domains.v[i]);
 }

@@ -7,7 +7,7 @@
  */
 #include "libvirt/job.h"
 
-#include "libvirt/features.h"
+#include "plan/features.h"
 
 #include <errno.h>
 #include <stdlib.h>

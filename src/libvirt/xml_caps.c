@@ -307,7 +307,6 @@ static void read_models(const xmlNode *custom, struct kvmig__emulator *out)
 
 static void read_mode(const xmlNode *mode, struct kvmig__emulator *out)
 {
-    out->modes_told = true;
     if (kvmig__xml_attr_is(mode, "name", "host-passthrough"))
         out->passthrough_told = true;
     else if (kvmig__xml_attr_is(mode, "name", "maximum"))

@@ -145,6 +145,7 @@ static void read_memory(struct kvmig__xml *xml, struct kvmig__domain *out)
             out->hugepages_mixed = true;
     }
     out->memory_source = kvmig__xml_attr(kvmig__xml_child(backing, "source"), "type");
+    out->memory_hard_limit = kvmig__xml_child(kvmig__xml_child(xml->root, "memtune"), "hard_limit") != NULL;
     out->memory_locked = kvmig__xml_child(backing, "locked") != NULL;
 }
 

@@ -46,10 +46,33 @@ void kvmig__check_options(const struct kvmig__check *c);
 /* Options that depend on versions of the target, and on what is copied. */
 void kvmig__check_request_target(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
 
+/* Parts of it: what the versions of all sides can do (checks_features.c), whether the hosts reach each other
+ * (checks_reach.c), what post-copy needs (checks_postcopy.c). */
+void kvmig__check_features(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
+void kvmig__check_reach(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
+void kvmig__check_postcopy(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
+/* Any of the disks is copied. */
+bool kvmig__disks_copied(const struct kvmig__disk_plan *disks, size_t n);
+
+/* What the guest needs of the target beside disks, as its XML there says; NULL if that XML is unread. */
+const struct kvmig__domain *kvmig__domain_there(const struct kvmig__check *c);
+/* Memory, NUMA nodes, huge pages, bound CPUs (checks_memory.c), part of the host check. */
+void kvmig__check_host_memory(const struct kvmig__check *c);
+/* Devices and settings that the target's QEMU must offer, and secrets (checks_offer.c), part of the host check. */
+void kvmig__check_offers(const struct kvmig__check *c);
+/* The answer that a host gave for exactly this kind of guest, machine type included; NULL if it was not asked. */
+const struct kvmig__emulator *kvmig__emulator_for(const struct kvmig__host *host, const struct kvmig__domain *domain);
+/* A list of it; NULL = not known. */
+const struct kvmig__strlist *kvmig__emulator_offer(const struct kvmig__emulator *emulator, const char *what);
+
 /* ---- devices that may be in the way (checks_devices.c), part of the domain check ---- */
 void kvmig__check_devices(const struct kvmig__check *c);
+/* What about them depends on the target. */
+void kvmig__check_devices_target(const struct kvmig__check *c);
 /* Machine type, emulator (checks_machine.c), part of the host check. */
 void kvmig__check_machine(const struct kvmig__check *c);
+/* A name with a version in it ("pc-q35-7.2", "pseries-rhel8.6.0") means the same everywhere. */
+bool kvmig__machine_has_version(const char *name);
 /* Problems of known versions (known_problems.c). */
 void kvmig__check_known_problems(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n);
 
@@ -124,6 +147,8 @@ struct kvmig__disk_jobs {
 };
 /* Fills the chain of a job whose source is resolved (disk_chain.c). */
 void kvmig__disk_find_chain(const struct kvmig__host *source, struct kvmig__disk_job *job);
+/* The backing images of a disk that stays where it is must be where both hosts open them, too (disk_chain.c). */
+void kvmig__disk_check_shared_chain(const struct kvmig__check *c, struct kvmig__disk_job *job);
 /* Whether the target has the image; *out_proven: it is proven to be the same one. */
 bool kvmig__backing_usable(const struct kvmig__check *c, const struct kvmig__backing *backing, bool *out_proven);
 /* Chooses full or incremental copies for all disks that are to be copied, as one set (disk_copy.c). */

@@ -392,6 +392,26 @@ static void check_non_migratable(const struct kvmig__check *c)
                 c->domain->name);
 }
 
+/* libvirt lets a guest start with another frequency than the host's within 250 parts of a million, or if the host can scale
+ * it. Only what both tell is judged. */
+static void check_tsc(const struct kvmig__check *c)
+{
+    uint64_t wanted = c->domain->cpu.tsc_frequency_hz, present = c->target->tsc_frequency_hz;
+    uint64_t difference = wanted > present ? wanted - present : present - wanted;
+    struct kvmig__detail d = { 0 };
+
+    if (!kvmig__str_eq(c->domain->virt_type, "kvm") || !wanted || !present || c->target->tsc_scaling != 0 ||
+        difference <= present / 1000000 * 250)
+        return;
+    kvmig__detail_uint(&d, "wanted", wanted);
+    kvmig__detail_uint(&d, "present", present);
+    kvmig__detail_str(&d, "scaling", "no");
+    kvmig__note(c, "TSC_FREQUENCY_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
+                "Choose a host whose TSC has that frequency, or can be scaled.",
+                "The VM's TSC has %llu Hz, the target's %llu Hz, and the target cannot scale it.",
+                (unsigned long long)wanted, (unsigned long long)present);
+}
+
 void kvmig__check_cpu(const struct kvmig__check *c)
 {
     const struct kvmig__emulator *here, *there;
@@ -400,6 +420,7 @@ void kvmig__check_cpu(const struct kvmig__check *c)
         check_non_migratable(c);
         return;
     }
+    check_tsc(c);
     if (c->domain->cpu.mode == KVMIG__CPU_NONE || c->target->state != KVMIG__HOST_UP)
         return;
     here = find_emulator(c->source, c->domain);

@@ -102,11 +102,67 @@ static bool libvirt_refuses(const struct kvmig__check *c, const struct kvmig__de
            kvmig__version_below(kvmig__libvirt_of(c, c->source), KVMIG__VERSION(9, 1, 0));
 }
 
+/* ---- PCI and mediated devices ---- */
+
+static bool is_vfio(const struct kvmig__device *device)
+{
+    return kvmig__str_eq(device->kind, "hostdev") &&
+           (kvmig__str_eq(device->type, "pci") || kvmig__str_eq(device->type, "mdev"));
+}
+
+/* libvirt 8.6 and QEMU 8.1 migrate such devices if their driver can (Linux 5.18). */
+static bool migrates_vfio(const struct kvmig__check *c, const struct kvmig__host *host)
+{
+    return kvmig__qemu_of(c, host) >= KVMIG__VERSION(8, 1, 0) && kvmig__libvirt_of(c, host) >= KVMIG__VERSION(8, 6, 0);
+}
+
+/* Not: "no host of the view can take it", which each host says for itself. */
+static bool others_decide(const struct kvmig__check *c)
+{
+    return migrates_vfio(c, c->source) && c->view->hosts.n > 1;
+}
+
+static void note_vfio(const struct kvmig__check *c, const struct kvmig__device *device, bool may)
+{
+    if (may)
+        note_device(
+            c, device, "HOSTDEV_NOT_MIGRATABLE", KVMIG_SEVERITY_WARN,
+            "Make sure that its driver supports migration (VFIO, protocol 2) on both hosts, and give target_xml "
+            "with the target's device.",
+            "is a device of the source host; libvirt and QEMU can move it only if its driver can, onto an equal "
+            "device of the target");
+    else
+        note_device(
+            c, device, "HOSTDEV_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER, DETACH,
+            "is a device of the source host that is handed to the guest, and cannot move with it: the hosts are "
+            "not known to have libvirt 8.6 and QEMU 8.1");
+}
+
+void kvmig__check_devices_target(const struct kvmig__check *c)
+{
+    if (!others_decide(c))
+        return;
+    for (size_t i = 0; i < c->domain->devices.n; i++) {
+        if (is_vfio(&c->domain->devices.v[i]))
+            note_vfio(c, &c->domain->devices.v[i], migrates_vfio(c, c->target));
+    }
+}
+
+/* ---- all ---- */
+
 static void check_device(const struct kvmig__check *c, const struct kvmig__device *device)
 {
     const struct rule *rule = find_rule(device);
 
-    if (kvmig__str_eq(device->kind, "shmem")) {
+    if (is_vfio(device)) {
+        if (!others_decide(c))
+            note_vfio(c, device, migrates_vfio(c, c->source));
+    } else if (kvmig__str_eq(device->kind, "memory")) {
+        if (kvmig__str_eq(device->type, "dimm") && !device->managed && c->domain->running_xml)
+            note_device(c, device, "DEVICE_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER,
+                        "Detach it, or restart the VM so that libvirt gives it an address.",
+                        "has no address in the guest's memory, and libvirt refuses to migrate it");
+    } else if (kvmig__str_eq(device->kind, "shmem")) {
         if (!device->managed)
             note_device(c, device, "DEVICE_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER,
                         "Give it role='master' if this guest owns the memory, or detach it.",

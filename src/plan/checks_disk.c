@@ -435,8 +435,10 @@ void kvmig__plan_disks(const struct kvmig__check *c, struct kvmig__disk_plan **o
     kvmig__disks_choose_copy(c, &jobs);
     if (c->target) {
         kvmig__disks_place_copies(c, &jobs);
-        for (size_t i = 0; i < jobs.n; i++)
+        for (size_t i = 0; i < jobs.n; i++) {
             kvmig__disk_check_cache(c, &jobs.v[i]);
+            kvmig__disk_check_shared_chain(c, &jobs.v[i]);
+        }
         note_copy_list(c, &jobs);
     }
     hand_over(&jobs, out_disks, out_n);

@@ -139,11 +139,24 @@ static void check_disks(const struct kvmig__check *c)
     }
 }
 
+static void check_hyperv(const struct kvmig__check *c)
+{
+    struct kvmig__detail d = { 0 };
+
+    if (!c->domain->hyperv_passthrough)
+        return;
+    kvmig__detail_str(&d, "mode", "passthrough");
+    kvmig__note(c, "HYPERV_PASSTHROUGH_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER, kvmig__object_vm(c->domain), &d,
+                "Name the Hyper-V features that the guest needs instead, and restart it.",
+                "%s takes all Hyper-V settings from its host, and QEMU refuses to migrate it.", c->domain->name);
+}
+
 void kvmig__check_domain(const struct kvmig__check *c)
 {
     check_state(c);
     check_jobs(c);
     check_snapshots(c);
     check_disks(c);
+    check_hyperv(c);
     kvmig__check_devices(c);
 }

@@ -101,15 +101,20 @@ static void check_versions(const struct kvmig__check *c)
     struct kvmig__detail d = { 0 };
 
     if (sq && tq && tq / 1000 < sq / 1000) {
+        bool versioned = kvmig__machine_has_version(c->domain->machine);
+
         kvmig__detail_version(&d, "source", sq);
         kvmig__detail_version(&d, "target", tq);
         have = kvmig__version_text(tq);
         need = kvmig__version_text(sq);
         kvmig__note(
-            c, "QEMU_OLDER", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
-            "Upgrade QEMU on the target, or choose a host with the same or a newer one.",
-            "QEMU on the target (%s) is older than on the source (%s); QEMU does not promise to read the state of a "
-            "newer one.",
+            c, "QEMU_OLDER", versioned ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target),
+            &d, "Upgrade QEMU on the target, or choose a host with the same or a newer one.",
+            versioned
+                ? "QEMU on the target (%s) is older than on the source (%s); with a versioned machine type it often "
+                  "reads the state of a newer one, but QEMU does not promise that."
+                : "QEMU on the target (%s) is older than on the source (%s), and without a machine type that names "
+                  "a version the guest's hardware is that of the newer one.",
             have, need);
         free(have);
         free(need);
@@ -190,26 +195,6 @@ static void check_cpus(const struct kvmig__check *c)
                 c->domain->vcpus, c->target->cpus);
 }
 
-/* What the XML ties to the host and libvirt cannot be asked for on the target. */
-static void check_ties(const struct kvmig__check *c)
-{
-    const struct kvmig__domain *domain = c->domain;
-    struct kvmig__detail d = { 0 };
-
-    if (domain->hugepages) {
-        kvmig__detail_uint(&d, "page_size", domain->hugepage_size);
-        kvmig__note(c, "HUGEPAGES_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d, NULL,
-                    "The VM's memory is in huge pages; whether the target has enough free ones is not checked.");
-    }
-    if (domain->numa_pinned) {
-        kvmig__detail_str(&d, "nodes", domain->numa_nodeset);
-        kvmig__note(c, "NUMA_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d,
-                    "Give target_xml with the target's nodes if they differ.",
-                    "The VM's memory is tied to NUMA nodes %s, which the target must have, too.",
-                    domain->numa_nodeset ? domain->numa_nodeset : "of the source");
-    }
-}
-
 void kvmig__check_host(const struct kvmig__check *c)
 {
     check_reachable(c);
@@ -220,6 +205,8 @@ void kvmig__check_host(const struct kvmig__check *c)
     check_versions(c);
     check_memory(c);
     check_cpus(c);
-    check_ties(c);
+    kvmig__check_host_memory(c);
     kvmig__check_machine(c);
+    kvmig__check_offers(c);
+    kvmig__check_devices_target(c);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Can the target run the virtual machine at all: its machine type, its emulator, its kind of virtualisation, its firmware?
+ * Can the target run the virtual machine at all: its machine type, its emulator, its kind of virtualisation?
  * Pure; any thread.
  */
 #include "plan/facts_checks.h"
@@ -22,10 +22,9 @@ static const struct kvmig__machine *find_machine(const struct kvmig__host *host,
     return NULL;
 }
 
-/* A name with a version in it ("pc-q35-7.2", "pseries-rhel8.6.0") means the same everywhere. */
-static bool has_version(const char *name)
+bool kvmig__machine_has_version(const char *name)
 {
-    for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+    for (const char *dot = name ? strchr(name, '.') : NULL; dot; dot = strchr(dot + 1, '.')) {
         if (dot > name && isdigit((unsigned char)dot[-1]) && isdigit((unsigned char)dot[1]))
             return true;
     }
@@ -40,7 +39,7 @@ static void check_alias(const struct kvmig__check *c, const struct kvmig__machin
     uint64_t sq = kvmig__qemu_of(c, c->source), tq = kvmig__qemu_of(c, c->target);
     struct kvmig__detail d = { 0 };
 
-    if (has_version(name) && !mine && !theirs)
+    if (kvmig__machine_has_version(name) && !mine && !theirs)
         return;
     /* The lists of the hosts say what the name means; without them the versions of QEMU have to. */
     if (mine && theirs ? kvmig__str_eq(mine, theirs) : !sq || !tq || sq / 1000 == tq / 1000)
@@ -56,6 +55,39 @@ static void check_alias(const struct kvmig__check *c, const struct kvmig__machin
                 name);
 }
 
+/* Machine types of QEMU itself are called after the version that brought them: 8002000 for "pc-q35-8.2". 0 for all others,
+ * those of distributions among them. */
+static uint64_t version_of_machine(const char *name)
+{
+    static const char *const families[] = { "pc-q35-", "pc-i440fx-", "virt-", "pseries-", "s390-ccw-virtio-" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(families); i++) {
+        const char *text = name + strlen(families[i]);
+        char *end;
+        unsigned long major, minor;
+
+        if (!kvmig__str_starts(name, families[i]) || !isdigit((unsigned char)*text))
+            continue;
+        major = strtoul(text, &end, 10);
+        if (*end != '.' || !isdigit((unsigned char)end[1]) || major > 1000)
+            return 0;
+        minor = strtoul(end + 1, &end, 10);
+        return *end || minor > 999 ? 0 : KVMIG__VERSION(major, minor, 0);
+    }
+    return 0;
+}
+
+static void note_unsupported(const struct kvmig__check *c, const char *name)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "machine", name);
+    kvmig__detail_version(&d, "target_qemu", kvmig__qemu_of(c, c->target));
+    kvmig__note(c, "MACHINE_TYPE_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__object_vm(c->domain), &d,
+                "Choose a host whose QEMU offers it, or upgrade QEMU there.",
+                "The target does not offer the machine type %s.", name);
+}
+
 static void check_machine_type(const struct kvmig__check *c)
 {
     const char *name = c->domain->machine;
@@ -68,16 +100,15 @@ static void check_machine_type(const struct kvmig__check *c)
     there = find_machine(c->target, c->domain->arch, name);
     if (there || !c->target->machines_known) {
         check_alias(c, here, there);
-        if (!there)
+        /* Of what is a name of QEMU's own, the version of QEMU tells enough. */
+        if (!there && kvmig__version_below(kvmig__qemu_of(c, c->target), version_of_machine(name)))
+            note_unsupported(c, name);
+        else if (!there)
             kvmig__note(c, "MACHINE_TYPE_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_vm(c->domain), &d, NULL,
                         "The target's machine types are not known; whether it offers %s is not checked.", name);
         return;
     }
-    kvmig__detail_str(&d, "machine", name);
-    kvmig__detail_version(&d, "target_qemu", kvmig__qemu_of(c, c->target));
-    kvmig__note(c, "MACHINE_TYPE_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__object_vm(c->domain), &d,
-                "Choose a host whose QEMU offers it, or upgrade QEMU there.",
-                "The target does not offer the machine type %s.", name);
+    note_unsupported(c, name);
 }
 
 /* ---- emulator ---- */
@@ -131,24 +162,26 @@ static void check_emulator(const struct kvmig__check *c)
 
 /* ---- kind of virtualisation ---- */
 
-/* Every host is asked about KVM and TCG for its own architecture, so that an answer for one of them alone is an answer for
- * both. */
+/* The host's capabilities list what it can run. Without them, a host that was asked about KVM and TCG for its own architecture
+ * and answered for one of them alone has answered for both. */
 static void check_virt_type(const struct kvmig__check *c)
 {
     const struct kvmig__domain *domain = c->domain;
-    bool answered = false;
+    bool answered = c->target->virt_types_known;
+    char *both = domain->arch && domain->virt_type ? kvmig__asprintf("%s %s", domain->arch, domain->virt_type) : NULL;
+    bool listed = both && kvmig__strlist_has(&c->target->virt_types, both);
     struct kvmig__detail d = { 0 };
 
+    free(both);
     for (size_t i = 0; i < c->target->emulators.n; i++) {
         const struct kvmig__emulator *emulator = &c->target->emulators.v[i];
 
         if (!kvmig__str_eq(emulator->arch, domain->arch))
             continue;
-        answered = true;
-        if (kvmig__str_eq(emulator->virt_type, domain->virt_type))
-            return;
+        answered = answered || kvmig__target_was_asked(c);
+        listed = listed || kvmig__str_eq(emulator->virt_type, domain->virt_type);
     }
-    if (!answered || !domain->virt_type || !kvmig__target_was_asked(c))
+    if (listed || !answered || !domain->arch || !domain->virt_type)
         return;
     kvmig__detail_str(&d, "arch", domain->arch);
     kvmig__detail_str(&d, "virt_type", domain->virt_type);
@@ -157,23 +190,9 @@ static void check_virt_type(const struct kvmig__check *c)
                 "The target cannot run %s guests of type %s.", domain->arch, domain->virt_type);
 }
 
-/* ---- firmware ---- */
-
-static void check_firmware(const struct kvmig__check *c)
-{
-    struct kvmig__detail d = { 0 };
-
-    if (!c->domain->loader)
-        return;
-    kvmig__detail_str(&d, "loader", c->domain->loader);
-    kvmig__note(c, "FIRMWARE_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_vm(c->domain), &d, NULL,
-                "The target must have the firmware %s; libvirt cannot be asked for it.", c->domain->loader);
-}
-
 void kvmig__check_machine(const struct kvmig__check *c)
 {
     check_machine_type(c);
     check_emulator(c);
     check_virt_type(c);
-    check_firmware(c);
 }

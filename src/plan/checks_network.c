@@ -3,9 +3,10 @@
  * What the VM's network interfaces plug into: bridges, libvirt networks and their port groups must exist on the target under
  * the same names. With domain XML of the caller for the target, that XML is judged. Pure; any thread.
  */
-#include "plan/checks.h"
+#include "plan/facts_checks.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 static char *object_interface(const struct kvmig__interface *interface)
 {
@@ -113,6 +114,27 @@ static void check_other(const struct kvmig__check *c, const struct kvmig__interf
              "it is served by a process beside QEMU on the source; the guest's connections break when it moves");
 }
 
+/* From 11.4 on libvirt itself refuses another number of queues; older ones are a known problem. */
+static void check_queues(const struct kvmig__check *c, const struct kvmig__interface *there)
+{
+    struct kvmig__detail d = { 0 };
+
+    for (size_t i = 0; i < c->domain->interfaces.n; i++) {
+        const struct kvmig__interface *here = &c->domain->interfaces.v[i];
+        uint32_t mine = here->queues ? here->queues : 1, theirs = there->queues ? there->queues : 1;
+
+        if (!here->mac || !there->mac || strcasecmp(here->mac, there->mac) != 0 || mine == theirs ||
+            kvmig__libvirt_of(c, c->target) < KVMIG__VERSION(11, 4, 0))
+            continue;
+        kvmig__detail_str(&d, "mac", here->mac);
+        kvmig__detail_uint(&d, "source_queues", mine);
+        kvmig__detail_uint(&d, "target_queues", theirs);
+        kvmig__note(c, "TARGET_XML_MISMATCH", KVMIG_SEVERITY_BLOCKER, object_interface(here), &d,
+                    "Keep the queues of each interface as they are.",
+                    "Interface %s has %u queues, and %u in the domain XML for the target.", here->mac, mine, theirs);
+    }
+}
+
 void kvmig__check_network(const struct kvmig__check *c)
 {
     const struct kvmig__domain *there = c->request->target_domain ? c->request->target_domain : c->domain;
@@ -122,6 +144,7 @@ void kvmig__check_network(const struct kvmig__check *c)
     for (size_t i = 0; i < there->interfaces.n; i++) {
         const struct kvmig__interface *interface = &there->interfaces.v[i];
 
+        check_queues(c, interface);
         if (kvmig__str_eq(interface->type, "network") || is_network_in_use(c, interface))
             check_network(c, interface);
         else if (kvmig__str_eq(interface->type, "bridge"))

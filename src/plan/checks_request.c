@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The request as a whole: options that exclude or need each other, options that do not fit the VM, and options that depend
- * on the versions of the hosts or on what is copied. All these are refused by libvirt or QEMU only after the migration has
+ * The request as a whole: options that exclude or need each other, and options that do not fit the VM. What depends on the
+ * versions of the hosts is in checks_features.c, on the way between them in checks_reach.c, and post-copy in
+ * checks_postcopy.c. All these are refused by libvirt or QEMU only after the migration has
  * begun, or are accepted and do harm. Pure; any thread.
  */
 #include "plan/facts_checks.h"
@@ -180,23 +181,16 @@ static void check_definition(const struct kvmig__check *c)
                     "next start there may use or miss other resources.");
 }
 
-/* The session leaves out what the hosts cannot do and what only makes a migration faster; the plan says so beforehand. */
-static void dropped(const struct kvmig__check *c, const char *feature, struct kvmig__detail *d, const char *hint,
-                    const char *reason)
-{
-    kvmig__detail_str(d, "feature", feature);
-    kvmig__detail_str(d, "reason", reason);
-    kvmig__note(c, "FEATURE_DROPPED", KVMIG_SEVERITY_WARN, kvmig__object_request(), d, hint, "%s will be left out: %s.",
-                feature, reason);
-}
-
 static void check_paused_postcopy(const struct kvmig__check *c)
 {
     struct kvmig__detail d = { 0 };
 
-    if (c->domain->state == KVMIG__STATE_PAUSED && kvmig__request_has(c->request, KVMIG_PLAN_ALLOW_POSTCOPY))
-        dropped(c, "post-copy", &d, "A paused guest dirties no memory, so pre-copy ends by itself.",
-                "the VM is paused, and post-copy needs one that runs");
+    if (c->domain->state != KVMIG__STATE_PAUSED || !kvmig__request_has(c->request, KVMIG_PLAN_ALLOW_POSTCOPY))
+        return;
+    kvmig__detail_str(&d, "feature", "post-copy");
+    kvmig__note(c, "FEATURE_DROPPED", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
+                "Nothing to do: a paused guest dirties no memory, so pre-copy ends by itself.",
+                "Post-copy is left out: the VM is paused, and post-copy needs one that runs.");
 }
 
 void kvmig__check_request(const struct kvmig__check *c)
@@ -212,105 +206,15 @@ void kvmig__check_request(const struct kvmig__check *c)
     check_paused_postcopy(c);
 }
 
-/* ---- options and the hosts ---- */
-
-static struct kvmig__detail versions(const struct kvmig__check *c)
-{
-    struct kvmig__detail d = { 0 };
-
-    kvmig__detail_version(&d, "source_qemu", kvmig__qemu_of(c, c->source));
-    kvmig__detail_version(&d, "target_qemu", kvmig__qemu_of(c, c->target));
-    kvmig__detail_version(&d, "source_libvirt", kvmig__libvirt_of(c, c->source));
-    kvmig__detail_version(&d, "target_libvirt", kvmig__libvirt_of(c, c->target));
-    return d;
-}
-
-static void check_features(const struct kvmig__check *c)
-{
-    const struct kvmig__request *r = c->request;
-    const uint64_t both = KVMIG__VERSION(10, 1, 0), methods = KVMIG__VERSION(9, 4, 0), gone = KVMIG__VERSION(9, 1, 0);
-    uint64_t sq = kvmig__qemu_of(c, c->source), tq = kvmig__qemu_of(c, c->target);
-    struct kvmig__detail d = { 0 };
-
-    if (kvmig__request_is_parallel(r) && kvmig__request_has(r, KVMIG_PLAN_ALLOW_POSTCOPY) &&
-        (kvmig__version_below(sq, both) || kvmig__version_below(tq, both))) {
-        d = versions(c);
-        dropped(c, "parallel connections", &d, "Ask for one of the two.",
-                "together with post-copy they need QEMU 10.1 on both hosts");
-    }
-    if ((kvmig__str_eq(r->compression, "zlib") || kvmig__str_eq(r->compression, "zstd")) &&
-        (kvmig__version_below(kvmig__libvirt_of(c, c->source), methods) ||
-         kvmig__version_below(kvmig__libvirt_of(c, c->target), methods))) {
-        d = versions(c);
-        dropped(c, "compression", &d, "Upgrade libvirt, or leave out the compression.",
-                "zlib and zstd need libvirt 9.4 on both hosts");
-    }
-    if (kvmig__str_eq(r->compression, "mt") && (sq >= gone || tq >= gone)) {
-        d = versions(c);
-        dropped(c, "compression", &d, "Use zlib or zstd with parallel connections.",
-                "QEMU 9.1 and later no longer have the compression \"mt\"");
-    }
-}
-
-/* "qemu:///system" and the like mean another daemon on each host that dials them. */
-static bool uri_is_local(const char *uri)
-{
-    const char *host = uri ? strstr(uri, "://") : NULL;
-
-    return host && host[3] == '/';
-}
-
-/* In a peer-to-peer migration the source daemon dials the target daemon. */
-static void check_dialling(const struct kvmig__check *c)
-{
-    const struct kvmig__request *r = c->request;
-    const char *uri = r->target_uri ? r->target_uri : c->target->uri;
-    struct kvmig__detail d = { 0 };
-
-    if (kvmig__request_has(r, KVMIG_PLAN_MANAGED) || !uri_is_local(uri) ||
-        (!r->target_uri && !kvmig__target_was_asked(c)))
-        return;
-    kvmig__detail_str(&d, "uri", uri);
-    kvmig__note(
-        c, "TARGET_URI_LOCAL", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
-        "Give target_uri as the source host can dial it (for example qemu+tls://host/system), or let this process "
-        "drive the migration (KVMIG_PLAN_MANAGED).",
-        "The source daemon would dial %s, which names no host, and reach itself.", uri);
-}
-
-static void check_postcopy_with_copies(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n)
-{
-    struct kvmig__strlist copied = { 0 };
-    struct kvmig__detail d = { 0 };
-
-    for (size_t i = 0; i < n; i++) {
-        if (kvmig__disk_is_copied(&disks[i]))
-            kvmig__strlist_add(&copied, disks[i].target);
-    }
-    if (copied.n && kvmig__request_has(c->request, KVMIG_PLAN_ALLOW_POSTCOPY)) {
-        kvmig__detail_list(&d, "disks", &copied);
-        kvmig__note(
-            c, "POSTCOPY_WITH_VOLUME_MIGRATION", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
-            "Do not allow post-copy when disks are copied.",
-            "Post-copy is allowed while disks are copied: if it breaks, the disks of the target are the only ones "
-            "that are current, and the guest on them is incomplete.");
-        if (kvmig__request_has(c->request, KVMIG_PLAN_TLS)) {
-            kvmig__detail_list(&d, "disks", &copied);
-            kvmig__note(c, "POSTCOPY_WITH_NBD_TLS", KVMIG_SEVERITY_WARN, kvmig__object_request(), &d,
-                        "Do not allow post-copy, or do not encrypt.",
-                        "Post-copy together with a disk copy over TLS is refused or fails on several versions.");
-        }
-    }
-    kvmig__strlist_clear(&copied);
-}
+/* ---- options and the target ---- */
 
 void kvmig__check_request_target(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n)
 {
     struct kvmig__detail d = { 0 };
 
-    check_features(c);
-    check_dialling(c);
-    check_postcopy_with_copies(c, disks, n);
+    kvmig__check_features(c, disks, n);
+    kvmig__check_reach(c, disks, n);
+    kvmig__check_postcopy(c, disks, n);
     if (kvmig__target_xml_unread(c))
         kvmig__note(
             c, "TARGET_XML_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_request(), &d, NULL,

@@ -5,6 +5,8 @@
  */
 #include "plan/checks.h"
 
+#include <stdlib.h>
+
 /* A chain that is longer than this goes in a circle, or is none that QEMU would open. */
 #define MAX_CHAIN 200
 
@@ -57,4 +59,71 @@ bool kvmig__backing_usable(const struct kvmig__check *c, const struct kvmig__bac
     kvmig__place_clear(&here);
     kvmig__place_clear(&there);
     return usable;
+}
+
+/* ---- disks that stay where they are ---- */
+
+/* The backing image as the host's XML names it, or as the source's pool does. */
+static struct kvmig__disk_source source_of(const struct kvmig__disk_job *job, size_t index)
+{
+    if (job->disk->backing.n)
+        return job->disk->backing.v[index];
+    return (struct kvmig__disk_source){ .type = job->chain.v[index].type, .path = (char *)job->chain.v[index].path };
+}
+
+/* enum kvmig__same, for the one backing image; *out_absent: the target shows its folder, and not the image. */
+static int32_t backing_same(const struct kvmig__check *c, const struct kvmig__disk_job *job, size_t index,
+                            bool *out_absent)
+{
+    const struct kvmig__disk_source source = source_of(job, index);
+    struct kvmig__place here, there;
+    int32_t same;
+
+    kvmig__place_resolve(&here, c->source, &source);
+    kvmig__place_resolve(&there, c->target, &source);
+    same = kvmig__same_storage(c, &here, &there).same;
+    *out_absent = there.type == KVMIG__DISK_FILE && there.pool && !there.volume;
+    kvmig__place_clear(&here);
+    kvmig__place_clear(&there);
+    return same;
+}
+
+static void note_backing(const struct kvmig__check *c, const struct kvmig__disk_job *job, const char *image,
+                         bool missing)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "backing", image);
+    if (missing)
+        kvmig__note(c, "BACKING_CHAIN_MISSING", KVMIG_SEVERITY_BLOCKER, kvmig__object_disk(job->plan.target), &d,
+                    "Put the whole chain on shared storage, or have the disk copied (name it in copy_disks).",
+                    "Disk %s: its top image is shared, but the target does not have its backing image %s.",
+                    job->plan.target, image);
+    else
+        kvmig__note(c, "BACKING_IMAGE_UNPROVEN", KVMIG_SEVERITY_WARN, kvmig__object_disk(job->plan.target), &d,
+                    "Make sure that the target opens the same backing image, or put the whole chain on shared storage.",
+                    "Disk %s: its top image is shared, but nothing proves that its backing image %s is, too.",
+                    job->plan.target, image);
+}
+
+void kvmig__disk_check_shared_chain(const struct kvmig__check *c, struct kvmig__disk_job *job)
+{
+    for (size_t i = 0; job->plan.method == KVMIG_DISK_SHARED && i < job->chain.n; i++) {
+        const char *image = job->chain.v[i].path ? job->chain.v[i].path : job->chain.v[i].name;
+        bool absent = false;
+        int32_t same = backing_same(c, job, i, &absent);
+
+        if (same == KVMIG__SAME_YES || !image)
+            continue;
+        if (same == KVMIG__SAME_NO || absent) {
+            note_backing(c, job, image, true);
+            kvmig__disk_set(job, KVMIG_DISK_IMPOSSIBLE, kvmig__strdup("the target does not have its backing images"));
+            return;
+        }
+        /* The caller's word that all is shared holds for the chain, too; and of files nothing more is known. */
+        if (c->request->copy != KVMIG_COPY_NONE && kvmig__target_was_asked(c)) {
+            note_backing(c, job, image, false);
+            return;
+        }
+    }
 }

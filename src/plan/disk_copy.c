@@ -165,6 +165,13 @@ static bool cache_is_safe(const char *cache)
     return kvmig__str_eq(cache, "none") || kvmig__str_eq(cache, "directsync");
 }
 
+/* Images that libvirt asks the cache mode of; librbd keeps its cache in QEMU, where migration flushes it. */
+static bool host_may_cache(const struct kvmig__place *source)
+{
+    return source->type == KVMIG__DISK_FILE || source->type == KVMIG__DISK_BLOCK ||
+           (source->type == KVMIG__DISK_NETWORK && source->protocol && !kvmig__str_eq(source->protocol, "rbd"));
+}
+
 /* QEMU 4.0 and later drop the host's cache of an image before they hand it over. */
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job)
 {
@@ -174,8 +181,7 @@ void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__d
     struct kvmig__detail d = { 0 };
 
     if (job->plan.method != KVMIG_DISK_SHARED || disk->shareable || cache_is_safe(disk->cache) ||
-        (job->source.type != KVMIG__DISK_FILE && job->source.type != KVMIG__DISK_BLOCK) ||
-        qemu >= KVMIG__VERSION(4, 0, 0) || (!qemu && c->source->from_files) ||
+        !host_may_cache(&job->source) || qemu >= KVMIG__VERSION(4, 0, 0) || (!qemu && c->source->from_files) ||
         kvmig__fact_cache_coherent(c, job->source.path))
         return;
     kvmig__detail_str(&d, "disk", disk->target);

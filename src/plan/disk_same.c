@@ -273,6 +273,49 @@ static struct kvmig__identity volume_group_identity(const struct kvmig__check *c
     return answer;
 }
 
+/* ---- block devices, by their name ---- */
+
+static bool is_hex(const char *text, size_t n)
+{
+    return strspn(text, "0123456789abcdefABCDEF") == n && text[n] == '\0';
+}
+
+/* "ip-192.0.2.1:3260-iscsi-iqn.2020-01.org.example:x-lun-1": portal, target and unit. */
+static bool names_iscsi_lun(const char *name)
+{
+    const char *iscsi = strstr(name, "-iscsi-");
+
+    return kvmig__str_starts(name, "ip-") && iscsi && strstr(iscsi, "-lun-") && !is_loopback(name + 3);
+}
+
+/* Names that udev and multipath make of what is unique in the world. Serial numbers are not: virtual disks share them. */
+static bool names_the_device(const char *path)
+{
+    static const char *const unique[] = { "wwn-0x", "scsi-3", "nvme-eui.", "nvme-uuid.", "dm-uuid-mpath-3" };
+    static const char by_id[] = "/dev/disk/by-id/", by_path[] = "/dev/disk/by-path/", mapper[] = "/dev/mapper/3";
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(unique) && kvmig__str_starts(path, by_id); i++) {
+        if (kvmig__str_starts(path + strlen(by_id), unique[i]))
+            return true;
+    }
+    if (kvmig__str_starts(path, by_path))
+        return names_iscsi_lun(path + strlen(by_path));
+    return kvmig__str_starts(path, mapper) && (is_hex(path + strlen(mapper), 16) || is_hex(path + strlen(mapper), 32));
+}
+
+/* Whoever opens such a name opens this device, or nothing. */
+static struct kvmig__identity by_name(const struct kvmig__place *s, const struct kvmig__place *t,
+                                      struct kvmig__identity otherwise)
+{
+    if (otherwise.same != KVMIG__SAME_UNKNOWN || !s->path || !t->path || !names_the_device(s->path))
+        return otherwise;
+    if (kvmig__str_eq(s->path, t->path))
+        return (struct kvmig__identity){ .same = KVMIG__SAME_YES,
+                                         .why = "the name of the device tells its world-wide identity",
+                                         .recognised = true };
+    return names_the_device(t->path) ? ANSWER(NO, "the target's XML names another device") : otherwise;
+}
+
 static struct kvmig__identity block_identity(const struct kvmig__check *c, const struct kvmig__place *s,
                                              const struct kvmig__place *t)
 {
@@ -280,11 +323,11 @@ static struct kvmig__identity block_identity(const struct kvmig__check *c, const
     const struct kvmig__block_device *b = kvmig__host_block_device(c->target, t->path);
 
     if (a && b)
-        return device_identity(a, b);
+        return by_name(s, t, device_identity(a, b));
     /* The target lists its devices by the same means as the source, and has none of that name. */
     if (a && c->target->block_devices.n)
         return ANSWER(NO, "the target has no device of that path");
-    return volume_group_identity(c, s, t);
+    return by_name(s, t, volume_group_identity(c, s, t));
 }
 
 struct kvmig__identity kvmig__same_storage(const struct kvmig__check *c, const struct kvmig__place *source,

@@ -7,6 +7,7 @@
 #include "plan/facts_checks.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 enum component { LIBVIRT, QEMU };
 enum side { SOURCE = 1, TARGET = 2, EITHER = SOURCE | TARGET };
@@ -23,7 +24,10 @@ enum trigger {
     EMULATED_TPM = 1 << 6,
     SHARED_FILE = 1 << 7, /* a disk in a shared file */
     NEW_QEMU_TARGET = 1 << 8, /* QEMU on the target is 9.2 or later */
-    TEN_QEMU_TARGET = 1 << 9 /* QEMU on the target is 10.0 or later */
+    TEN_QEMU_TARGET = 1 << 9, /* QEMU on the target is 10.0 or later */
+    INCREMENTAL = 1 << 10, /* disks are copied, only their top images */
+    QUEUES_CHANGED = 1 << 11, /* the target's XML has other numbers of queues for an interface */
+    DEFAULT_VIDEO = 1 << 12 /* a video device whose model is left to libvirt */
 };
 
 #define V(major, minor) KVMIG__VERSION(major, minor, 0)
@@ -43,6 +47,19 @@ static const struct problem {
     { "TLS_MULTIFD_OLD_QEMU", QEMU, EITHER, 0, V(5, 2), TLS | PARALLEL, KVMIG_SEVERITY_WARN,
       "TLS with parallel connections can hang for ever in the handshake with QEMU before 5.2",
       "Use one connection, or leave encryption to the network." },
+    { "KNOWN_PROBLEM", LIBVIRT, SOURCE, V(7, 3), V(7, 6), INCREMENTAL, KVMIG_SEVERITY_BLOCKER,
+      "libvirt 7.3 to 7.5 do not copy the contents of disks whose top images only are to be copied, and the guest goes "
+      "on "
+      "with empty ones",
+      "Upgrade libvirt on the source to 7.6, or copy whole disks (KVMIG_COPY_FULL)." },
+    { "KNOWN_PROBLEM", LIBVIRT, EITHER, 0, V(11, 4), QUEUES_CHANGED, KVMIG_SEVERITY_WARN,
+      "libvirt before 11.4 does not notice that the target's XML has other numbers of queues for an interface, and the "
+      "guest's state cannot be loaded there",
+      "Keep the queues of each interface as they are." },
+    { "KNOWN_PROBLEM", LIBVIRT, EITHER, 0, V(12, 5), DEFAULT_VIDEO, KVMIG_SEVERITY_INFO,
+      "libvirt before 12.5 does not write down which video model it has chosen, and may choose another one on the "
+      "target",
+      "Name the model of the video device in the VM's XML." },
     { "KNOWN_PROBLEM", LIBVIRT, EITHER, V(11, 2), V(11, 4), POSTCOPY, KVMIG_SEVERITY_WARN,
       "libvirt 11.2 and 11.3 crash when a broken post-copy migration is recovered",
       "Upgrade libvirt to 11.4, or do not allow post-copy." },
@@ -97,10 +114,29 @@ static uint32_t triggers_of_disks(const struct kvmig__check *c, const struct kvm
     for (size_t i = 0; i < n && i < c->domain->disks.n; i++) {
         if (kvmig__disk_is_copied(&disks[i]))
             triggers |= COPY;
+        if (disks[i].method == KVMIG_DISK_COPY_INCREMENTAL)
+            triggers |= INCREMENTAL;
         if (disks[i].method == KVMIG_DISK_SHARED && c->domain->disks.v[i].source.type == KVMIG__DISK_FILE)
             triggers |= SHARED_FILE;
     }
     return triggers;
+}
+
+/* 0 = not given, which libvirt takes for one. */
+static bool queues_differ(const struct kvmig__domain *here, const struct kvmig__domain *there)
+{
+    for (size_t i = 0; there && i < there->interfaces.n; i++) {
+        const struct kvmig__interface *a = &there->interfaces.v[i];
+
+        for (size_t k = 0; k < here->interfaces.n; k++) {
+            const struct kvmig__interface *b = &here->interfaces.v[k];
+
+            if (a->mac && b->mac && strcasecmp(a->mac, b->mac) == 0 &&
+                (a->queues ? a->queues : 1) != (b->queues ? b->queues : 1))
+                return true;
+        }
+    }
+    return false;
 }
 
 static uint32_t triggers_of(const struct kvmig__check *c, const struct kvmig__disk_plan *disks, size_t n)
@@ -113,6 +149,8 @@ static uint32_t triggers_of(const struct kvmig__check *c, const struct kvmig__di
     triggers |= kvmig__request_is_parallel(c->request) ? PARALLEL : 0;
     triggers |= domain->cpu.mode == KVMIG__CPU_CUSTOM || domain->cpu.mode == KVMIG__CPU_HOST_MODEL ? CUSTOM_CPU : 0;
     triggers |= uses_vmx(&domain->cpu) ? VMX : 0;
+    triggers |= queues_differ(domain, c->request->target_domain) ? QUEUES_CHANGED : 0;
+    triggers |= domain->video_by_default ? DEFAULT_VIDEO : 0;
     triggers |= kvmig__qemu_of(c, c->target) >= V(9, 2) ? NEW_QEMU_TARGET : 0;
     triggers |= kvmig__qemu_of(c, c->target) >= V(10, 0) ? TEN_QEMU_TARGET : 0;
     for (size_t i = 0; i < domain->devices.n; i++) {

@@ -66,6 +66,7 @@ struct kvmig__host *scene_add_host(struct scene *scene, const char *name)
     kvmig__strlist_add(&network->portgroups, "vlan-42");
     kvmig__strlist_add(&host->bridges, "br0");
     host->machines_known = host->networks_known = host->bridges_known = host->pools_known = host->domains_known = true;
+    host->secrets_known = true;
     add_emulator(host);
     *KVMIG__PUSH(&scene->view.hosts) = host;
     return host;

@@ -2,7 +2,7 @@
 /*
  * Feature gates: what is left of a request between given versions, and what is said of the rest.
  */
-#include "libvirt/features.h"
+#include "plan/features.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-static const struct kvmig__virt_versions same_old = { 9000000, 9000000, 9000000, 7002000, 7002000 };
-static const struct kvmig__virt_versions same_new = { 12000000, 12000000, 12000000, 10001000, 10001000 };
+static const struct kvmig__virt_versions same_old = { 9000000, 9000000, 9000000, 7002000, 7002000, false };
+static const struct kvmig__virt_versions same_new = { 12000000, 12000000, 12000000, 10001000, 10001000, false };
 
 struct gated {
     uint32_t features;
@@ -62,7 +62,7 @@ static void what_all_sides_can_do_is_kept_and_nothing_is_said(void **state)
 
 static void zstd_needs_a_newer_libvirt_on_the_oldest_side(void **state)
 {
-    const struct kvmig__virt_versions target_old = { 9004000, 9004000, 9000000, 8000000, 8000000 };
+    const struct kvmig__virt_versions target_old = { 9004000, 9004000, 9000000, 8000000, 8000000, false };
     const uint32_t wanted = KVMIG__FEATURE_PARALLEL | KVMIG__FEATURE_ZSTD;
     (void)state;
     struct gated g = gate(wanted, false, &target_old);
@@ -77,7 +77,7 @@ static void zstd_needs_a_newer_libvirt_on_the_oldest_side(void **state)
 
 static void a_removed_qemu_feature_is_dropped(void **state)
 {
-    const struct kvmig__virt_versions qemu_91 = { 10000000, 10000000, 10000000, 9000000, 9001000 };
+    const struct kvmig__virt_versions qemu_91 = { 10000000, 10000000, 10000000, 9000000, 9001000, false };
     (void)state;
     struct gated g = gate(KVMIG__FEATURE_MT, false, &qemu_91);
     assert_int_equal(g.features, 0);
@@ -87,7 +87,7 @@ static void a_removed_qemu_feature_is_dropped(void **state)
 
 static void encryption_is_refused_and_never_dropped(void **state)
 {
-    const struct kvmig__virt_versions old_source = { 9000000, 3001000, 9000000, 2009000, 2009000 };
+    const struct kvmig__virt_versions old_source = { 9000000, 3001000, 9000000, 2009000, 2009000, false };
     (void)state;
     struct gated g = gate(KVMIG__FEATURE_TLS, false, &old_source);
     assert_int_equal(g.status, -EOPNOTSUPP);
@@ -100,7 +100,7 @@ static void encryption_is_refused_and_never_dropped(void **state)
 
 static void an_unknown_version_is_given_the_benefit_of_the_doubt(void **state)
 {
-    const struct kvmig__virt_versions unknown = { 9004000, 9004000, 9004000, 0, 0 };
+    const struct kvmig__virt_versions unknown = { 9004000, 9004000, 9004000, 0, 0, false };
     (void)state;
     struct gated g = gate(KVMIG__FEATURE_PARALLEL | KVMIG__FEATURE_ZLIB, false, &unknown);
     assert_int_equal(g.features, KVMIG__FEATURE_PARALLEL | KVMIG__FEATURE_ZLIB);
@@ -122,7 +122,7 @@ static void postcopy_wins_over_parallel_connections_on_old_qemu(void **state)
 
 static void what_rested_on_a_dropped_feature_is_dropped_with_it(void **state)
 {
-    const struct kvmig__virt_versions old_qemu = { 9004000, 9004000, 9004000, 7002000, 7002000 };
+    const struct kvmig__virt_versions old_qemu = { 9004000, 9004000, 9004000, 7002000, 7002000, false };
     (void)state;
     struct gated g = gate(KVMIG__FEATURE_POSTCOPY | KVMIG__FEATURE_PARALLEL | KVMIG__FEATURE_ZSTD, false, &old_qemu);
     assert_int_equal(g.features, KVMIG__FEATURE_POSTCOPY);

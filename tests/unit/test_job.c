@@ -2,7 +2,7 @@
 /*
  * A migration in libvirt's words: flags, parameters and volumes of a plan, and what job statistics tell.
  */
-#include "libvirt/features.h"
+#include "plan/features.h"
 #include "libvirt/job.h"
 
 #include <setjmp.h>

@@ -216,11 +216,14 @@ static void a_stopped_definition_of_the_vm_itself_is_replaced(void **state)
     expect("DOMAIN_EXISTS_ON_TARGET", BLOCKER);
 }
 
-static void an_older_qemu_blocks_and_an_older_libvirt_warns(void **state)
+static void older_versions_are_a_risk_and_block_without_a_versioned_machine(void **state)
 {
     (void)state;
     beta()->qemu_version = 7001000;
-    assert_detail(expect("QEMU_OLDER", BLOCKER), "7.1.0");
+    assert_detail(expect("QEMU_OLDER", WARN), "7.1.0"); /* the target has its machine type */
+    kvmig__str_set(&scene_vm(&scene)->machine, "q35");
+    expect("QEMU_OLDER", BLOCKER);
+    kvmig__str_set(&scene_vm(&scene)->machine, scene_host(&scene, "alpha")->machines.v[0].name);
     beta()->qemu_version = 7002000;
     scene_host(&scene, "alpha")->qemu_version = 7002005; /* a stable update */
     assert_clean(scene_plan(&scene));
@@ -276,8 +279,12 @@ static void a_machine_type_must_be_offered(void **state)
     kvmig__str_set(&scene_vm(&scene)->machine, "pc-q35-9.9");
     assert_detail(expect("MACHINE_TYPE_UNSUPPORTED", BLOCKER), "pc-q35-9.9");
     beta()->machines_known = false;
+    expect("MACHINE_TYPE_UNSUPPORTED", BLOCKER); /* QEMU 7.2 cannot have it */
+    kvmig__str_set(&scene_vm(&scene)->machine, "pc-q35-7.1");
     expect("MACHINE_TYPE_UNVERIFIED", INFO);
     assert_no_finding(scene.plan, "MACHINE_TYPE_UNSUPPORTED");
+    kvmig__str_set(&scene_vm(&scene)->machine, "pc-q35-rhel9.9.0"); /* a distribution counts otherwise */
+    assert_no_finding(scene_plan(&scene), "MACHINE_TYPE_UNSUPPORTED");
 }
 
 static void add_alias(struct kvmig__host *host, const char *canonical)
@@ -528,7 +535,7 @@ int main(void)
         TEST(cloned_hosts_are_one_to_libvirt),
         TEST(a_name_or_uuid_that_is_taken_blocks),
         TEST(a_stopped_definition_of_the_vm_itself_is_replaced),
-        TEST(an_older_qemu_blocks_and_an_older_libvirt_warns),
+        TEST(older_versions_are_a_risk_and_block_without_a_versioned_machine),
         TEST(memory_is_judged_by_what_is_certain),
         TEST(more_virtual_cpus_than_cpus_is_a_risk),
         TEST(ties_to_the_host_are_told),

@@ -266,6 +266,26 @@ static void the_answer_for_the_same_machine_counts(void **state)
     expect("CPU_MODEL_UNSUPPORTED", BLOCKER);
 }
 
+static void a_tsc_of_another_frequency_blocks_unless_it_is_scaled(void **state)
+{
+    (void)state;
+    guest_cpu()->tsc_frequency_hz = 2600000000;
+    assert_clean(scene_plan(&scene)); /* the target has not told its own */
+    scene_host(&scene, "beta")->tsc_frequency_hz = 2100000000;
+    assert_no_finding(scene_plan(&scene), "TSC_FREQUENCY_MISMATCH"); /* nor whether it scales */
+    scene_host(&scene, "beta")->tsc_scaling = 0;
+    assert_detail(expect("TSC_FREQUENCY_MISMATCH", BLOCKER), "2100000000");
+    scene_host(&scene, "beta")->tsc_scaling = 1;
+    assert_clean(scene_plan(&scene));
+    scene_host(&scene, "beta")->tsc_scaling = 0;
+    scene_host(&scene, "beta")->tsc_frequency_hz = 2600500000; /* within 250 parts of a million */
+    assert_clean(scene_plan(&scene));
+    scene_host(&scene, "beta")->tsc_frequency_hz = 2601000000;
+    expect("TSC_FREQUENCY_MISMATCH", BLOCKER);
+    guest_cpu()->tsc_frequency_hz = 0;
+    assert_clean(scene_plan(&scene));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -289,6 +309,7 @@ int main(void)
         TEST(host_models_that_differ_leave_the_comparison_open),
         TEST(a_target_without_models_leaves_the_model_open),
         TEST(the_answer_for_the_same_machine_counts),
+        TEST(a_tsc_of_another_frequency_blocks_unless_it_is_scaled),
     };
 
     return !!cmocka_run_group_tests_name("plan CPU", tests, NULL, NULL);

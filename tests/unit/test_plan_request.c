@@ -264,6 +264,7 @@ static void addresses_and_names_have_a_form(void **state)
     static const char *const good[] = { "tcp://beta", "tcp:beta:49152", "rdma://beta", "unix:///run/m.sock" };
 
     (void)state;
+    scene_vm(&scene)->memory_hard_limit = true;
     kvmig__str_set(&scene.request.migrate_uri, "http://beta");
     assert_detail(assert_finding(scene_plan(&scene), "INVALID_ARGUMENT", KVMIG_SEVERITY_BLOCKER), "http://beta");
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(good); i++) {

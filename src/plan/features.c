@@ -6,7 +6,7 @@
  *
  * Pure; any thread.
  */
-#include "libvirt/features.h"
+#include "plan/features.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,9 +103,8 @@ static bool copies_disks(const struct kvmig_plan *plan)
     return false;
 }
 
-uint32_t kvmig__features_wanted(const struct kvmig_plan *plan, bool guest_paused)
+uint32_t kvmig__features_of_request(const struct kvmig__request *r, bool copies, bool guest_paused)
 {
-    const struct kvmig__request *r = &plan->request;
     uint32_t wanted = compression_feature(r->compression);
     if (r->parallel_connections > 1)
         wanted |= KVMIG__FEATURE_PARALLEL;
@@ -121,12 +120,17 @@ uint32_t kvmig__features_wanted(const struct kvmig_plan *plan, bool guest_paused
         wanted |= KVMIG__FEATURE_TLS;
     if (r->tls_destination)
         wanted |= KVMIG__FEATURE_TLS_DESTINATION;
-    if (copies_disks(plan))
+    if (copies)
         wanted |= KVMIG__FEATURE_DISK_LIST;
     /* A paused guest stays paused on the target: nothing would start there before the source is gone. */
     if (r->handover == KVMIG_HANDOVER_STRICT && !guest_paused)
         wanted |= KVMIG__FEATURE_STRICT;
     return wanted;
+}
+
+uint32_t kvmig__features_wanted(const struct kvmig_plan *plan, bool guest_paused)
+{
+    return kvmig__features_of_request(&plan->request, copies_disks(plan), guest_paused);
 }
 
 static const char *feature_name(uint32_t feature)
@@ -138,23 +142,33 @@ static const char *feature_name(uint32_t feature)
     return "?";
 }
 
-static void drop(struct kvmig_findings *dropped, uint32_t *features, uint32_t feature, const char *hint,
-                 const char *reason)
-{
-    struct kvmig__detail detail = { NULL, 0 };
-    kvmig__detail_str(&detail, "feature", feature_name(feature));
-    kvmig__detail_str(&detail, "reason", reason);
-    char *text = kvmig__detail_take(&detail);
-    kvmig__findings_add(dropped, "FEATURE_DROPPED", KVMIG_SEVERITY_WARN, "request", NULL, text, hint,
-                        "%s was left out: %s", feature_name(feature), reason);
-    free(text);
-    *features &= ~feature;
-}
-
 static char *version_text(uint64_t version)
 {
     return kvmig__asprintf("%llu.%llu.%llu", (unsigned long long)(version / 1000000),
                            (unsigned long long)(version / 1000 % 1000), (unsigned long long)(version % 1000));
+}
+
+static void detail_version(struct kvmig__detail *detail, const char *key, uint64_t version)
+{
+    char *text = version ? version_text(version) : NULL;
+    if (text)
+        kvmig__detail_str(detail, key, text);
+    free(text);
+}
+
+static void drop(struct kvmig_findings *dropped, uint32_t *features, uint32_t feature,
+                 const struct kvmig__virt_versions *versions, const char *hint, const char *reason)
+{
+    struct kvmig__detail detail = { NULL, 0 };
+    kvmig__detail_str(&detail, "feature", feature_name(feature));
+    kvmig__detail_str(&detail, "reason", reason);
+    detail_version(&detail, "source_qemu", versions->source_qemu);
+    detail_version(&detail, "target_qemu", versions->target_qemu);
+    char *text = kvmig__detail_take(&detail);
+    kvmig__findings_add(dropped, "FEATURE_DROPPED", KVMIG_SEVERITY_WARN, "request", NULL, text, hint,
+                        "%s is left out: %s", feature_name(feature), reason);
+    free(text);
+    *features &= ~feature;
 }
 
 /* Why the versions cannot do it, as owned text; NULL if they can. An unknown version is given the benefit of the doubt:
@@ -196,7 +210,12 @@ static struct kvmig_error *refusal(const struct gate *gate, const char *reason)
 
 static bool qemu_at_least(const struct kvmig__virt_versions *versions, uint64_t since)
 {
-    return since && versions->source_qemu >= since && versions->target_qemu >= since;
+    uint64_t source = versions->source_qemu, target = versions->target_qemu;
+    if (versions->unknown_may_be_new) {
+        source = source ? source : since;
+        target = target ? target : since;
+    }
+    return since && source >= since && target >= since;
 }
 
 static int32_t gate_versions(uint32_t *features, const struct kvmig__virt_versions *versions,
@@ -211,7 +230,7 @@ static int32_t gate_versions(uint32_t *features, const struct kvmig__virt_versio
         if (gates[i].promise)
             *out_error = refusal(&gates[i], reason);
         else
-            drop(dropped, features, gates[i].feature, "upgrade that side to have it", reason);
+            drop(dropped, features, gates[i].feature, versions, "upgrade that side to have it", reason);
         free(reason);
         if (*out_error)
             return (*out_error)->code;
@@ -229,17 +248,17 @@ int32_t kvmig__features_gate(uint32_t wanted, bool guest_paused, const struct kv
     if (status < 0)
         return status;
     if (guest_paused && (features & KVMIG__FEATURE_POSTCOPY))
-        drop(dropped, &features, KVMIG__FEATURE_POSTCOPY, NULL,
+        drop(dropped, &features, KVMIG__FEATURE_POSTCOPY, versions, NULL,
              "the guest is paused, and post-copy needs one that runs");
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(exclusions); i++) {
         const struct exclusion *e = &exclusions[i];
         if ((features & e->kept) && (features & e->dropped) && !qemu_at_least(versions, e->qemu_together))
-            drop(dropped, &features, e->dropped, e->hint, e->reason);
+            drop(dropped, &features, e->dropped, versions, e->hint, e->reason);
     }
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(requirements); i++) {
         const struct requirement *r = &requirements[i];
         if ((features & r->feature) && !(features & r->needs))
-            drop(dropped, &features, r->feature, r->hint, r->reason);
+            drop(dropped, &features, r->feature, versions, r->hint, r->reason);
     }
     *out_features = features;
     return 0;
