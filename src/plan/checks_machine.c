@@ -88,6 +88,15 @@ static void note_unsupported(const struct kvmig__check *c, const char *name)
                 "The target does not offer the machine type %s.", name);
 }
 
+/* Of a name of QEMU's own the version of QEMU tells enough, unless the source, which runs it, belies that. */
+static bool is_too_new(const struct kvmig__check *c, const char *name)
+{
+    uint64_t since = version_of_machine(name);
+
+    return kvmig__version_below(kvmig__qemu_of(c, c->target), since) &&
+           !kvmig__version_below(kvmig__qemu_of(c, c->source), since);
+}
+
 static void check_machine_type(const struct kvmig__check *c)
 {
     const char *name = c->domain->machine;
@@ -100,8 +109,7 @@ static void check_machine_type(const struct kvmig__check *c)
     there = find_machine(c->target, c->domain->arch, name);
     if (there || !c->target->machines_known) {
         check_alias(c, here, there);
-        /* Of what is a name of QEMU's own, the version of QEMU tells enough. */
-        if (!there && kvmig__version_below(kvmig__qemu_of(c, c->target), version_of_machine(name)))
+        if (!there && is_too_new(c, name))
             note_unsupported(c, name);
         else if (!there)
             kvmig__note(c, "MACHINE_TYPE_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_vm(c->domain), &d, NULL,

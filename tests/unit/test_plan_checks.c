@@ -279,7 +279,10 @@ static void a_machine_type_must_be_offered(void **state)
     kvmig__str_set(&scene_vm(&scene)->machine, "pc-q35-9.9");
     assert_detail(expect("MACHINE_TYPE_UNSUPPORTED", BLOCKER), "pc-q35-9.9");
     beta()->machines_known = false;
+    assert_no_finding(scene_plan(&scene), "MACHINE_TYPE_UNSUPPORTED"); /* the source has it with the same QEMU */
+    scene_host(&scene, "alpha")->qemu_version = 9009000;
     expect("MACHINE_TYPE_UNSUPPORTED", BLOCKER); /* QEMU 7.2 cannot have it */
+    scene_host(&scene, "alpha")->qemu_version = 7002000;
     kvmig__str_set(&scene_vm(&scene)->machine, "pc-q35-7.1");
     expect("MACHINE_TYPE_UNVERIFIED", INFO);
     assert_no_finding(scene.plan, "MACHINE_TYPE_UNSUPPORTED");
