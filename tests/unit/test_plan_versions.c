@@ -11,7 +11,7 @@
 #define INFO KVMIG_SEVERITY_INFO
 #define WARN KVMIG_SEVERITY_WARN
 
-enum with { NOTHING = 0, COPY = 1, SHARED_FILE = 2, VMX = 4, TPM = 8, PARALLEL = 16 };
+enum with { NOTHING = 0, COPY = 1, SHARED_FILE = 2, VMX = 4, TPM = 8, PARALLEL = 16, CHAIN = 32, VIDEO = 64 };
 
 static const struct {
     uint64_t libvirt, qemu, target_qemu;
@@ -33,9 +33,25 @@ static const struct {
     { V(11, 4), V(7, 2), V(7, 2), 0, NOTHING, INFO, "XML of a domain that is coming in" },
     { V(10, 4), V(7, 2), V(7, 2), 0, NOTHING, INFO, "shuts down while it is migrated" },
     { V(11, 5), V(7, 2), V(7, 2), KVMIG_PLAN_TLS, NOTHING, INFO, "GnuTLS" },
+    { V(7, 5), V(5, 2), V(5, 2), 0, CHAIN, KVMIG_SEVERITY_BLOCKER, "do not copy the contents" },
+    { V(12, 4), V(9, 0), V(9, 0), 0, VIDEO, INFO, "video model" },
 };
 
 static struct scene scene;
+
+/* vda is an overlay on a base image that both hosts have. */
+static void use_chain(void)
+{
+    struct kvmig__disk_source *base;
+
+    scene_use_private_file(&scene);
+    base = KVMIG__PUSH(&scene_disk(&scene)->backing);
+    base->type = KVMIG__DISK_FILE;
+    base->path = kvmig__strdup(SCENE_DIR "/base.qcow2");
+    base->capacity = KVMIG__UNKNOWN;
+    for (size_t i = 0; i < scene.view.hosts.n; i++)
+        pool_add_volume(&scene.view.hosts.v[i]->pools.v[0], "base.qcow2", "qcow2", SCENE_CTIME);
+}
 
 static void set_up(size_t row)
 {
@@ -47,6 +63,9 @@ static void set_up(size_t row)
     scene.request.flags = rows[row].flags;
     if (rows[row].with & COPY)
         scene_use_private_file(&scene);
+    if (rows[row].with & CHAIN)
+        use_chain();
+    scene_vm(&scene)->video_by_default = rows[row].with & VIDEO;
     if (rows[row].with & SHARED_FILE) {
         scene_use_file(&scene, "/srv/nfs/vm1.qcow2", "qcow2");
         kvmig__strlist_add(&scene.view.shared_paths, "/srv/nfs");
@@ -97,6 +116,8 @@ static void no_problem_is_told_without_what_triggers_it(void **state)
             set_up(i);
             scene.request.flags = 0;
             scene.request.parallel_connections = 0;
+            scene.request.copy = rows[i].with & CHAIN ? KVMIG_COPY_FULL : KVMIG_COPY_AUTO;
+            scene_vm(&scene)->video_by_default = false;
             if (scene_vm(&scene)->devices.n)
                 kvmig__str_set(&scene_vm(&scene)->devices.v[0].type, "external");
             if (scene_vm(&scene)->cpu.features.n)
@@ -115,7 +136,7 @@ static void new_versions_have_none(void **state)
     (void)state;
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(rows); i++) {
         set_up(i);
-        scene_host(&scene, "alpha")->libvirt_version = scene_host(&scene, "beta")->libvirt_version = V(12, 0);
+        scene_host(&scene, "alpha")->libvirt_version = scene_host(&scene, "beta")->libvirt_version = V(12, 5);
         assert_no_finding(scene_plan(&scene), "KNOWN_PROBLEM");
         scene_clear(&scene);
     }
