@@ -90,7 +90,7 @@ static void make_incremental(const struct kvmig__check *c, struct kvmig__disk_jo
         note_backing_unproven(c, job);
 }
 
-static void make_full(struct kvmig__disk_job *job, const struct kvmig__disk_job *obstacle)
+static void make_full(const struct kvmig__check *c, struct kvmig__disk_job *job, const struct kvmig__disk_job *obstacle)
 {
     if (obstacle && obstacle != job)
         kvmig__disk_set(
@@ -101,7 +101,9 @@ static void make_full(struct kvmig__disk_job *job, const struct kvmig__disk_job 
     else if (obstacle)
         kvmig__disk_set(
             job, KVMIG_DISK_COPY_FULL,
-            kvmig__asprintf("not shared; copied whole, because the target does not have its backing image %s",
+            kvmig__asprintf(kvmig__target_was_asked(c)
+                                ? "not shared; copied whole, because the target does not have its backing image %s"
+                                : "copied whole, because nothing tells whether the target has its backing image %s",
                             job->missing_backing ? job->missing_backing : ""));
     else
         kvmig__disk_set(job, KVMIG_DISK_COPY_FULL, kvmig__strdup("not shared; copied whole, as asked"));
@@ -132,7 +134,7 @@ static void choose(const struct kvmig__check *c, struct kvmig__disk_jobs *jobs, 
         if (!job->chain.n || !kvmig__disk_is_copied(&job->plan))
             continue;
         if (whole)
-            make_full(job, obstacle);
+            make_full(c, job, obstacle);
         else if (job->incremental_possible)
             make_incremental(c, job, proven[i]);
         else

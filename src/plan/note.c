@@ -30,7 +30,8 @@ bool kvmig__target_was_asked(const struct kvmig__check *c)
 
 char *kvmig__object_node(const struct kvmig__host *host)
 {
-    return kvmig__asprintf("node/%s", host->name);
+    /* The target that nobody has named has no URI either. */
+    return host->from_files && !host->uri ? kvmig__strdup("target") : kvmig__asprintf("node/%s", host->name);
 }
 
 char *kvmig__object_vm(const struct kvmig__domain *domain)
