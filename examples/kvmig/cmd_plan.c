@@ -8,6 +8,8 @@
 
 #include "tool.h"
 
+#define MAX_CANDIDATES 64 /* nodes that are listed for people */
+
 static void print_disks(const struct kvmig_plan *plan, FILE *out)
 {
     static const char *const titles[] = { "DISK", "METHOD", "SIZE", "TO COPY", "ON THE TARGET", "WHY" };
@@ -96,7 +98,7 @@ static void print_candidates(const struct kvmig_plan *plan, FILE *out)
     if (kvmig_plan_candidate_count(plan) == 0)
         return;
     table = table_new(titles, 4);
-    for (size_t i = 0; i < kvmig_plan_candidate_count(plan); i++) {
+    for (size_t i = 0; i < kvmig_plan_candidate_count(plan) && i < MAX_CANDIDATES; i++) {
         const struct kvmig_findings *findings = kvmig_plan_candidate_findings(plan, i);
         char codes[256] = "";
         size_t n = 0;
@@ -112,6 +114,8 @@ static void print_candidates(const struct kvmig_plan *plan, FILE *out)
     fputc('\n', out);
     table_print(table, out, "  ");
     table_free(table);
+    if (kvmig_plan_candidate_count(plan) > MAX_CANDIDATES)
+        fprintf(out, "  and %zu more; --json lists all\n", kvmig_plan_candidate_count(plan) - MAX_CANDIDATES);
 }
 
 static const char *explain_verdict(int32_t verdict)
@@ -204,6 +208,11 @@ static int plan_and_show(const struct settings *settings)
     char *only = NULL;
     int code = view_open(&view, settings);
 
+    if (code == 0 && settings->all) {
+        code = plan_all(&view, &asked);
+        view_close(&view);
+        return code == EXIT_NOT_FOUND && settings->files.n > 0 ? EXIT_USAGE : code;
+    }
     if (code == 0 && !asked.vm) {
         only = view_only_vm(&view);
         asked.vm = only;
@@ -260,6 +269,10 @@ static const struct option_def options[] = {
       .offset = offsetof(struct settings, vm),
       .metavar = "VM",
       .help = "the VM; default with files: the only one that they tell of" },
+    { .name = "all",
+      .kind = OPTION_SWITCH,
+      .offset = offsetof(struct settings, all),
+      .help = "plan every VM that runs: a matrix of VMs and nodes; the words, if any, are files or folders" },
     { .name = "snapshot",
       .kind = OPTION_SWITCH,
       .offset = offsetof(struct settings, snapshot),
@@ -282,7 +295,7 @@ static const struct option_group *const groups[] = { &plan_options,    &connect_
 
 const struct command plan_command = {
     .name = "plan",
-    .arguments = "VM [options] | [--snapshot] PATH... [--vm VM] [options]",
+    .arguments = "VM [options] | [--snapshot] PATH... [--vm VM] [options] | --all [options] [PATH...]",
     .summary = "Say whether, where and how a VM can migrate, with every reason why not. Changes nothing.",
     .details =
         "Exit code 0: there is an answer, whatever it is (see the verdict). 2: the files or options cannot be used.",

@@ -335,6 +335,14 @@ static bool are_paths(const struct command *command, int n, char **words, const 
     return settings->snapshot || (!hosts && (n > 1 || access(words[0], F_OK) == 0));
 }
 
+/* Of words that may be nodes or files. */
+static bool is_path(const char *word, const struct settings *settings)
+{
+    const bool hosts = settings->uris.n > 0 || settings->kubeconfig || settings->in_cluster || settings->kube_context;
+
+    return !hosts && !strstr(word, "://") && access(word, F_OK) == 0;
+}
+
 static int take_operands(const struct command *command, int n, char **words, struct settings *settings)
 {
     static const char *const which[] = { [OPERANDS_VM] = "which VM? Give its name or UUID",
@@ -346,9 +354,9 @@ static int take_operands(const struct command *command, int n, char **words, str
                                                                   "Kubernetes), or files",
                                          [OPERANDS_SAVE] = "what? 'snapshot save' is what there is" };
     const bool vm_or_files = command->operands == OPERANDS_VM_OR_FILES || command->operands == OPERANDS_VM_OR_PATHS;
-    const bool are_files = vm_or_files && (settings->vm || are_paths(command, n, words, settings));
-    const bool optional =
-        command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES || (vm_or_files && settings->vm);
+    const bool are_files = vm_or_files && (settings->vm || settings->all || are_paths(command, n, words, settings));
+    const bool optional = command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES ||
+                          command->operands == OPERANDS_NODES || (vm_or_files && (settings->vm || settings->all));
     const bool files = command->operands == OPERANDS_FILES || command->operands == OPERANDS_SAVE || are_files;
     int taken = 0;
 
@@ -364,6 +372,8 @@ static int take_operands(const struct command *command, int n, char **words, str
         settings->operation = words[taken++];
     while (files && taken < n)
         text_list_add(&settings->files, words[taken++]);
+    for (; command->operands == OPERANDS_NODES && taken < n; taken++)
+        text_list_add(is_path(words[taken], settings) ? &settings->files : &settings->drain_nodes, words[taken]);
     while (command->operands == OPERANDS_PROBES && taken < n)
         text_list_add(&settings->probes, words[taken++]);
     if (taken < n) {
@@ -429,6 +439,10 @@ void options_free(struct settings *settings)
 {
     free(settings->uris.v);
     free(settings->files.v);
+    free(settings->drain_nodes.v);
+    free(settings->drain_vms.v);
+    free(settings->drain_targets.v);
+    free(settings->drain_excludes.v);
     free(settings->file_hosts.v);
     free(settings->libvirt_flags.v);
     free(settings->volumes.v);

@@ -72,6 +72,10 @@ struct settings {
     bool cancel; /* the migration that is attached to */
     uint64_t session_flags; /* enum kvmig_session_flags */
     uint64_t pending_timeout_ms, prepare_timeout_ms;
+    /* plan --all, drain */
+    bool all, dry_run, partial;
+    struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
+    uint64_t link_mib, drain_at_once;
     /* hosts */
     bool vms;
     /* where */
@@ -136,6 +140,7 @@ enum operands {
     OPERANDS_VM_OR_FILES, /* one: settings.vm; with --vm any number of files: settings.files */
     OPERANDS_VM_OR_PATHS, /* likewise; without --vm also if there are several, or one that exists and no host is named */
     OPERANDS_FILES, /* any number: settings.files */
+    OPERANDS_NODES, /* any number: settings.drain_nodes, or settings.files if they exist and no cluster is named */
     OPERANDS_SAVE, /* the word "save", then any number: settings.files */
 };
 
@@ -291,12 +296,15 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
 
 /* ---- commands ---- */
 extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
-    explain_command, watch_command, snapshot_command;
+    explain_command, watch_command, snapshot_command, drain_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);
 /* notes are settings.notes. */
 void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *out);
+
+/* cmd_plan_all.c */
+int plan_all(const struct view *view, const struct settings *settings);
 
 /* ---- migrate_output.c: what a running migration shows ---- */
 struct output;

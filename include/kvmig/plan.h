@@ -210,6 +210,13 @@ KVMIG_API const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan,
  */
 KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json);
 
+/**
+ * The plan as JSON without its candidates and its request: of the candidates the number per verdict ("candidates_by_verdict"). In a large
+ * cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads:
+ * any. Errors: -EINVAL for NULL. Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_plan_summary_to_json(const struct kvmig_plan *plan, char **out_json);
+
 /** "MIGRATABLE", ...; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_verdict_name(int32_t verdict);
 /** "shared", "copy-full", "copy-incremental", "skip", "impossible"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */

@@ -77,6 +77,14 @@ size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy)
     return found;
 }
 
+void kvmig__kube_lazy_count(const struct kvmig__kube_lazy *lazy, size_t counts[KVMIG_VERDICT_SOURCE + 1])
+{
+    for (size_t i = 0; i < lazy->nodes->n; i++) {
+        if (lazy->class_of[i] != KVMIG__NO_CLASS)
+            counts[summarise(lazy, i).verdict]++;
+    }
+}
+
 /* ---- writing out ---- */
 
 /* The text with the node's name put in; owned. */

@@ -52,6 +52,8 @@ struct kvmig__kube_lazy {
 
 /* The node that comes first among those that can take the VM; KVMIG__NO_NODE. */
 size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy);
+/* How many candidates have each verdict (enum kvmig_verdict). */
+void kvmig__kube_lazy_count(const struct kvmig__kube_lazy *lazy, size_t counts[KVMIG_VERDICT_SOURCE + 1]);
 /* One candidate, written out into the empty *out. */
 void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, struct kvmig__candidate *out);
 /* ---- what nodes are compared by (kube_rank.c) ---- */

@@ -203,7 +203,9 @@ int32_t kvmig_plan_disk_method(const struct kvmig_plan *plan, size_t index)
 
 size_t kvmig_plan_candidate_count(const struct kvmig_plan *plan)
 {
-    return plan ? kvmig__plan_candidates(plan)->n : 0;
+    if (!plan)
+        return 0;
+    return plan->lazy ? plan->lazy->n : plan->candidates.n;
 }
 
 const char *kvmig_plan_candidate_host(const struct kvmig_plan *plan, size_t index)

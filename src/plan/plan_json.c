@@ -4,6 +4,7 @@
  * Domain XML that the caller gave is not repeated: it may hold passwords.
  */
 #include "base/json_internal.h"
+#include "plan/kube_lazy.h"
 #include "plan/plan_internal.h"
 
 #include <errno.h>
@@ -158,14 +159,11 @@ static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
     return array;
 }
 
-int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
+/* All but the candidates. */
+static struct json_object *plan_to_json(const struct kvmig_plan *plan)
 {
-    struct json_object *object;
+    struct json_object *object = json_object_new_object();
 
-    if (!plan || !out_json)
-        return kvmig__fail(
-            kvmig__error_new(EINVAL, "kvmig_plan_to_json", NULL, NULL, "%s is NULL.", plan ? "out_json" : "plan"));
-    object = json_object_new_object();
     kvmig__json_add_str(object, "vm", plan->vm);
     kvmig__json_add_str(object, "uuid", plan->uuid);
     kvmig__json_add_str(object, "source", plan->source);
@@ -176,8 +174,49 @@ int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
     kvmig__json_add_bool(object, "was_paused", plan->was_paused);
     json_object_object_add(object, "findings", kvmig__json_findings(&plan->findings));
     json_object_object_add(object, "disks", disks_to_json(plan->disks.v, plan->disks.n));
+    return object;
+}
+
+static struct json_object *counts_to_json(const struct kvmig_plan *plan)
+{
+    size_t counts[KVMIG_VERDICT_SOURCE + 1] = { 0 };
+    struct json_object *object = json_object_new_object();
+
+    if (plan->lazy)
+        kvmig__kube_lazy_count(plan->lazy, counts);
+    for (size_t i = 0; !plan->lazy && i < plan->candidates.n; i++)
+        counts[plan->candidates.v[i].verdict]++;
+    for (int32_t verdict = KVMIG_VERDICT_MIGRATABLE; verdict <= KVMIG_VERDICT_BLOCKED; verdict++)
+        kvmig__json_add_u64(object, kvmig_verdict_name(verdict), counts[verdict]);
+    return object;
+}
+
+static int32_t fail_null(const char *where, const struct kvmig_plan *plan)
+{
+    return kvmig__fail(kvmig__error_new(EINVAL, where, NULL, NULL, "%s is NULL.", plan ? "out_json" : "plan"));
+}
+
+int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
+{
+    struct json_object *object;
+
+    if (!plan || !out_json)
+        return fail_null("kvmig_plan_to_json", plan);
+    object = plan_to_json(plan);
     json_object_object_add(object, "candidates", candidates_to_json(plan));
     json_object_object_add(object, "request", request_to_json(&plan->request));
+    *out_json = kvmig__json_take_string(object);
+    return 0;
+}
+
+int32_t kvmig_plan_summary_to_json(const struct kvmig_plan *plan, char **out_json)
+{
+    struct json_object *object;
+
+    if (!plan || !out_json)
+        return fail_null("kvmig_plan_summary_to_json", plan);
+    object = plan_to_json(plan);
+    json_object_object_add(object, "candidates_by_verdict", counts_to_json(plan));
     *out_json = kvmig__json_take_string(object);
     return 0;
 }
