@@ -25,6 +25,8 @@ enum kvmig_event_type {
     KVMIG_EVENT_MIGRATION = 5,
     /** Something could not be read (a snapshot's file, a kind that the account may not list): kvmig_event_finding() says what. */
     KVMIG_EVENT_VIEW_NOTICE = 6,
+    /** A measurement of kvmig_event_vm() ended (kvmig_cluster_measure()); kvmig_event_error() if it told nothing. */
+    KVMIG_EVENT_MEASURED = 7,
     KVMIG_EVENT_PHASE = 10, /**< the session entered kvmig_event_phase() */
     KVMIG_EVENT_QUEUED = 11, /**< waits for a slot at kvmig_event_queue_position() */
     KVMIG_EVENT_PROGRESS = 12, /**< kvmig_event_progress() has new figures */

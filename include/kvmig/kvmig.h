@@ -13,6 +13,7 @@
 #include <kvmig/event.h>
 #include <kvmig/explain.h>
 #include <kvmig/finding.h>
+#include <kvmig/forecast.h>
 #include <kvmig/interface.h>
 #include <kvmig/kube.h>
 #include <kvmig/location.h>

@@ -80,6 +80,7 @@ struct kvmig_link {
     const char *host; /**< name, URI or UUID */
     uint64_t bytes_per_s; /**< more than 0 */
 };
+struct kvmig_forecast_opts;
 
 /** What to plan; zero is the default of every member. Append-only. Since: 0.1.0 */
 struct kvmig_plan_opts {
@@ -122,6 +123,8 @@ struct kvmig_plan_opts {
     const char *target_labels; /**< KubeVirt: "KEY=VALUE,KEY": only nodes with these labels; NULL = any */
     const struct kvmig_link *links; /**< makes faster links come first; hosts without one count as the mean; copied */
     size_t n_links; /**< entries in links */
+    const struct kvmig_forecast_opts
+        *forecast; /**< what the caller knows for the forecast (kvmig/forecast.h); copied; NULL = nothing */
 };
 
 /** Begins a struct kvmig_plan_opts: zero, but for its size. Since: 0.1.0 */

@@ -137,6 +137,7 @@ static void cluster_free(struct kvmig_cluster *cluster)
     kvmig__file_view_free(cluster->files);
     kvmig__kube_backend_free(cluster->kube);
     kvmig__cluster_drop_guests(cluster);
+    kvmig__learned_clear(&cluster->learned);
     kvmig__queries_clear(&cluster->queries);
     kvmig__strlist_clear(&cluster->view.shared_paths);
     free(cluster);

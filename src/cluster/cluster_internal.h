@@ -25,6 +25,20 @@ typedef void (*kvmig__side_fn)(void *owner, const struct kvmig__side *side);
 /* Answer of act: error NULL = done; borrowed. */
 typedef void (*kvmig__act_fn)(void *owner, const struct kvmig_error *error);
 
+/* A measurement of how fast a guest dirties its memory. */
+struct kvmig__measure {
+    uint64_t window_ms[2]; /* whole seconds, ascending */
+    int64_t timeout_ms; /* of all */
+};
+struct kvmig__measured {
+    struct kvmig__dirty_point points[2];
+    size_t n_points;
+    double resident, busy; /* bytes of the process; share of the guest's CPUs; < 0 = not known */
+};
+/* Exactly one of measured and error is NULL; both borrowed. */
+typedef void (*kvmig__measured_fn)(void *owner, const struct kvmig__measured *measured,
+                                   const struct kvmig_error *error);
+
 struct kvmig__host_backend_ops {
     void (*refresh)(struct kvmig__host_backend *backend); /* read now; answers with host_facts or host_lost */
     void (*close)(struct kvmig__host_backend *backend); /* frees it; nothing is reported any more */
@@ -39,6 +53,9 @@ struct kvmig__host_backend_ops {
     /* A driver for a session whose plan goes from this host to target. */
     struct kvmig__driver *(*driver_new)(struct kvmig__host_backend *source, struct kvmig__host_backend *target,
                                         struct kvmig_session *session, const struct kvmig__driver_limits *limits);
+    /* May be NULL. Answers once, at the latest after its time-out, never from inside the call; -ECANCELED when the backend closes. */
+    void (*measure)(struct kvmig__host_backend *backend, const char *vm_uuid, const struct kvmig__measure *what,
+                    kvmig__measured_fn fn, void *owner);
 };
 struct kvmig__host_backend {
     const struct kvmig__host_backend_ops *ops;
@@ -108,6 +125,7 @@ int32_t kvmig__cluster_attach_locked(struct kvmig_cluster *cluster, const char *
 /* Freshness for re-validation: refreshes one host and calls fn when its facts are new or it is lost. */
 void kvmig__cluster_refresh_host(struct kvmig__cluster_host *host, void (*fn)(void *owner), void *owner);
 void kvmig__cluster_refresh_forget(struct kvmig_cluster *cluster, void *owner);
+struct kvmig__learned *kvmig__cluster_learned(struct kvmig_cluster *cluster);
 struct kvmig__limits *kvmig__cluster_limits(struct kvmig_cluster *cluster);
 /* Grants slots; sessions hear of it through their slot's owner (session.c's kvmig__session_slot_changed). */
 void kvmig__cluster_settle_slots(struct kvmig_cluster *cluster);

@@ -28,6 +28,7 @@ int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct k
             return rc;
         asked.target_domain = &target_domain;
     }
+    asked.learned = &cluster->learned;
     if (cluster->view.kube) { /* KubeVirt counts its slots itself */
         rc = kvmig__plan_make(&cluster->view, &asked, NULL, out_plan);
     } else {

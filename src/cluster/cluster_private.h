@@ -52,6 +52,7 @@ struct kvmig_cluster {
     struct kvmig__timer sync_timer; /* looks whether it is due, for views without hosts too */
     struct kvmig__waiter *waiters;
 
+    struct kvmig__learned learned;
     struct kvmig__limits limits;
     struct {
         struct kvmig__own_guest *v;

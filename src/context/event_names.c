@@ -29,6 +29,7 @@ const char *kvmig_event_type_name(int32_t type)
         { KVMIG_EVENT_HOST_FOUND, "host-found" },
         { KVMIG_EVENT_MIGRATION, "migration" },
         { KVMIG_EVENT_VIEW_NOTICE, "view-notice" },
+        { KVMIG_EVENT_MEASURED, "measured" },
         { KVMIG_EVENT_PHASE, "phase" },
         { KVMIG_EVENT_QUEUED, "queued" },
         { KVMIG_EVENT_PROGRESS, "progress" },

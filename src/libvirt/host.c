@@ -16,6 +16,7 @@ static void host_close(struct kvmig__host_backend *backend)
 
     kvmig__virt_read_close(h);
     kvmig__virt_ask_close(h);
+    kvmig__virt_measure_close(h);
     free(h->uri);
     free(h);
 }
@@ -26,6 +27,7 @@ static const struct kvmig__host_backend_ops ops = {
     .read_side = kvmig__virt_ask_side,
     .act = kvmig__virt_ask_act,
     .driver_new = kvmig__virt_driver_new,
+    .measure = kvmig__virt_measure,
 };
 
 struct kvmig__host_backend *kvmig__virt_host_new(struct kvmig__cluster_host *host, const char *uri, virConnectPtr conn,
@@ -41,6 +43,7 @@ struct kvmig__host_backend *kvmig__virt_host_new(struct kvmig__cluster_host *hos
     h->call_timeout_ms = call_timeout_ms;
     kvmig__virt_read_init(h, conn);
     kvmig__virt_ask_init(h, conn);
+    kvmig__virt_measure_init(h, conn);
     return &h->base;
 }
 

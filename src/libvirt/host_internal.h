@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The backend of one libvirt host, for host*.c only. Everything needs the context lock. It has three channels, so that none
+ * The backend of one libvirt host, for host*.c only. Everything needs the context lock. It has four channels, so that none
  * of what it does waits for another: reading the whole host (slow), asking for one domain's state (fast), acting (a destroy
- * takes seconds).
+ * takes seconds), measuring (seconds to a minute).
  */
 #ifndef KVMIG_SRC_LIBVIRT_HOST_INTERNAL_H
 #define KVMIG_SRC_LIBVIRT_HOST_INTERNAL_H
@@ -32,6 +32,10 @@ struct kvmig__virt_host {
     int64_t full_ms; /* when volumes were last read */
     struct kvmig__cache *cache; /* of the last reading; NULL while one has it */
 
+    /* measurements (measure.c) */
+    struct kvmig__channel measure;
+    int64_t measure_until_ms; /* when those that wait are over at the latest */
+
     /* questions and acts (host_ask.c) */
     struct kvmig__channel ask, act;
     struct kvmig__question *questions; /* those that are not answered, in no order */
@@ -41,6 +45,12 @@ struct kvmig__virt_host {
 void kvmig__virt_read_init(struct kvmig__virt_host *h, virConnectPtr given);
 void kvmig__virt_read_close(struct kvmig__virt_host *h);
 void kvmig__virt_read_refresh(struct kvmig__host_backend *backend);
+
+/* measure.c */
+void kvmig__virt_measure_init(struct kvmig__virt_host *h, virConnectPtr given);
+void kvmig__virt_measure_close(struct kvmig__virt_host *h);
+void kvmig__virt_measure(struct kvmig__host_backend *backend, const char *uuid, const struct kvmig__measure *what,
+                         kvmig__measured_fn fn, void *owner);
 
 /* host_ask.c */
 void kvmig__virt_ask_init(struct kvmig__virt_host *h, virConnectPtr given);

@@ -7,6 +7,11 @@
 
 #include "plan/plan_internal.h"
 
+/* ---- forecast (forecast_facts.c) ---- candidate: the target chosen; NULL = none */
+void kvmig__forecast_facts_host(const struct kvmig__view *view, const struct kvmig__request *request,
+                                const struct kvmig__domain *domain, const struct kvmig__host *source,
+                                const struct kvmig__candidate *candidate, struct kvmig__forecast_facts *out);
+
 /* ---- writing findings (note.c) ---- */
 
 /* libvirt's form of a version: major * 1000000 + minor * 1000 + micro. */

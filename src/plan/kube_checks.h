@@ -90,6 +90,10 @@ struct kvmig__kube_check {
     struct kvmig_findings *out;
 };
 
+/* ---- forecast (forecast_facts.c) ---- target: NULL = none is known */
+void kvmig__forecast_facts_kube(const struct kvmig__view *view, const struct kvmig__kube_check *c,
+                                const struct kvmig_plan *plan, const char *target, struct kvmig__forecast_facts *out);
+
 /* ---- writing findings (kube_note.c) ---- */
 
 /* Adds a finding to c->out, about c->target_name if there is one. Takes object (an owned string) and what detail holds (may be

@@ -18,6 +18,7 @@
 
 /* One planning, from start to end. */
 struct planning {
+    const struct kvmig__view *view;
     const struct kvmig__kube *kube;
     const struct kvmig__request *request;
     struct kvmig__kube_check check; /* of the VM alone */
@@ -226,6 +227,23 @@ static void candidate_clear(struct kvmig__candidate *candidate)
     free(candidate->disks.v);
 }
 
+/* What is found about the forecast is about the VM, and holds for each candidate. */
+static void forecast(struct planning *p, const char *target)
+{
+    struct kvmig__forecast_facts facts;
+    struct kvmig_findings found = { 0 };
+    char *object = kvmig__kube_object_vm(&p->check);
+
+    kvmig__forecast_facts_kube(p->view, &p->check, p->plan, target, &facts);
+    kvmig__forecast_make(p->request, &facts, &p->plan->forecast);
+    kvmig__forecast_findings(p->request, &facts, &p->plan->forecast, object, &found);
+    if (kvmig__findings_worst(&found) > p->plan->lazy->common_worst)
+        p->plan->lazy->common_worst = kvmig__findings_worst(&found);
+    kvmig__findings_append(&p->common, &found);
+    kvmig__findings_clear(&found);
+    free(object);
+}
+
 static void conclude(struct planning *p)
 {
     struct kvmig__candidate candidate = { 0 };
@@ -237,6 +255,7 @@ static void conclude(struct planning *p)
     if (found && !p->request->target && !p->request->exclude.n && !p->request->target_labels.n)
         kvmig__kube_check_pinning(&p->check, false);
     take_disks(p);
+    forecast(p, found ? candidate.host : p->request->target);
     plan->verdict = kvmig__verdict_of(&p->common, &candidate.findings);
     if (found || p->request->target)
         plan->target = kvmig__strdup(found ? candidate.host : p->request->target);
@@ -298,7 +317,9 @@ static int32_t make(struct planning *p, struct kvmig_plan **out_plan)
 int32_t kvmig__plan_kube_whatif(const struct kvmig__view *view, const struct kvmig__request *request,
                                 const struct kvmig__kube_whatif *whatif, struct kvmig_plan **out_plan)
 {
-    struct planning p = { .kube = view->kube, .request = request, .whatif = whatif, .check = { .facts = view->facts } };
+    struct planning p = {
+        .view = view, .kube = view->kube, .request = request, .whatif = whatif, .check = { .facts = view->facts }
+    };
     struct kvmig__kube *kube = (struct kvmig__kube *)view->kube;
     const bool had = kube->lookup;
     int32_t rc;

@@ -133,6 +133,17 @@ int32_t kvmig__verdict_of(const struct kvmig_findings *common, const struct kvmi
                                                                   kvmig__findings_has(own, "LIMIT_REACHED"));
 }
 
+/* After something was found about the VM. */
+static void judge_again(struct kvmig_plan *plan, const struct kvmig_findings *common)
+{
+    for (size_t i = 0; i < plan->candidates.n; i++) {
+        struct kvmig__candidate *candidate = &plan->candidates.v[i];
+
+        if (candidate->verdict != KVMIG_VERDICT_SOURCE)
+            candidate->verdict = kvmig__verdict_of(common, &candidate->findings);
+    }
+}
+
 /* ---- one target ---- */
 
 static void judge(const struct planning *p, const struct kvmig__host *target, struct kvmig__candidate *out)
@@ -282,6 +293,23 @@ static void plan_disks_alone(struct planning *p)
     kvmig__findings_clear(&ignored);
 }
 
+/* What is found about the forecast is about the VM, and holds for each candidate. */
+static void forecast(struct planning *p, const struct kvmig__candidate *candidate)
+{
+    struct kvmig__forecast_facts facts;
+    struct kvmig_findings found = { 0 };
+    char *object = kvmig__object_vm(p->vm.domain);
+
+    kvmig__forecast_facts_host(p->view, p->request, p->vm.domain, p->vm.source, candidate, &facts);
+    kvmig__forecast_make(p->request, &facts, &p->plan->forecast);
+    kvmig__forecast_findings(p->request, &facts, &p->plan->forecast, object, &found);
+    kvmig__findings_append(&p->common, &found);
+    if (found.n)
+        judge_again(p->plan, &p->common);
+    kvmig__findings_clear(&found);
+    free(object);
+}
+
 static void conclude(struct planning *p)
 {
     const struct kvmig__candidate *candidate = chosen(p);
@@ -292,6 +320,7 @@ static void conclude(struct planning *p)
         judge_unnamed(p);
     else if (!candidate && !p->asked)
         note_no_target(p);
+    forecast(p, candidate);
     plan->verdict = kvmig__verdict_of(&p->common, candidate ? &candidate->findings : &none);
     if (candidate)
         plan->target = kvmig__strdup(candidate->host);

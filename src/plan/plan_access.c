@@ -72,6 +72,7 @@ static void plan_free(struct kvmig_plan *plan)
 {
     kvmig__candidates_clear(&plan->candidates);
     kvmig__kube_lazy_free(plan->lazy);
+    kvmig__forecast_clear(&plan->forecast);
     disks_clear(plan->disks.v, plan->disks.n);
     kvmig__findings_clear(&plan->findings);
     kvmig__request_clear(&plan->request);
@@ -146,6 +147,7 @@ struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const cha
         .kube = plan->kube,
         .attached = plan->attached,
     };
+    kvmig__forecast_copy(&copy->forecast, &plan->forecast);
     kvmig__request_copy(&copy->request, &plan->request);
     kvmig__findings_append(&copy->findings, &plan->findings);
     for (size_t i = 0; i < plan->disks.n; i++)

@@ -8,6 +8,7 @@
 
 #include "base/finding_internal.h"
 #include "cluster/model.h"
+#include "plan/forecast.h"
 #include "plan/rank.h"
 #include <kvmig/plan.h>
 
@@ -42,6 +43,9 @@ struct kvmig__request {
         } * v;
         size_t n;
     } links;
+    struct kvmig__forecast_asked forecast;
+    /* What the view has learned; borrowed, read by kvmig__plan_make() only, as target_domain. NULL = nothing. */
+    const struct kvmig__learned *learned;
     /* target_xml, parsed: what the target would open and plug into. Borrowed, read by kvmig__plan_make() only, never copied
      * or freed with the request. NULL = not parsed, then the host-specific parts of the caller's XML are not judged. */
     const struct kvmig__domain *target_domain;
@@ -113,6 +117,7 @@ struct kvmig_plan {
     } disks; /* those of the target, or of no target in particular */
     struct kvmig__candidates candidates; /* best first, the source excluded; ask kvmig__plan_candidates() */
     struct kvmig__kube_lazy *lazy; /* KubeVirt: what they are written out from when somebody asks (plan/kube_lazy.c) */
+    struct kvmig__forecast forecast;
     bool kube; /* of a Kubernetes cluster: vm is "NAMESPACE/NAME", uuid the VMI's UID, disks are its volumes */
     bool attached; /* not judged: follows the migration that somebody else started */
 };
@@ -168,6 +173,10 @@ void kvmig__check_cpu(const struct kvmig__check *c); /* checks_cpu.c */
 void kvmig__check_network(const struct kvmig__check *c); /* checks_network.c */
 /* Decides the method of every disk and adds its findings (checks_disk.c). c->target may be NULL. */
 void kvmig__plan_disks(const struct kvmig__check *c, struct kvmig__disk_plan **out_disks, size_t *out_n);
+
+/* forecast_json.c: the forecast as JSON, owned; NULL = there is none. */
+struct json_object;
+struct json_object *kvmig__forecast_json(const struct kvmig__forecast *forecast);
 
 void kvmig__disk_plan_clear(struct kvmig__disk_plan *disk);
 void kvmig__disk_plan_copy(struct kvmig__disk_plan *dst, const struct kvmig__disk_plan *src);

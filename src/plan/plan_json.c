@@ -204,6 +204,8 @@ int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
         return fail_null("kvmig_plan_to_json", plan);
     object = plan_to_json(plan);
     json_object_object_add(object, "candidates", candidates_to_json(plan));
+    if (plan->forecast.known)
+        json_object_object_add(object, "forecast", kvmig__forecast_json(&plan->forecast));
     json_object_object_add(object, "request", request_to_json(&plan->request));
     *out_json = kvmig__json_take_string(object);
     return 0;

@@ -218,6 +218,51 @@ static void fill(struct kvmig__request *request, const struct kvmig_plan_opts *o
     add_labels(request, opts->target_labels);
 }
 
+static int32_t validate_forecast(const struct kvmig_forecast_opts *opts, const char *where)
+{
+    if (opts->n_dirty > KVMIG__CURVE_POINTS || (opts->n_dirty && !opts->dirty))
+        return refuse(where, "forecast.dirty", kvmig__asprintf("n_dirty = %zu", opts->n_dirty),
+                      "Give a list of at most 16 measurements, and their number.",
+                      "The measurements of the dirty rate cannot be used.");
+    if (opts->forbid & ~(uint32_t)(KVMIG_FORBID_AUTO_CONVERGE | KVMIG_FORBID_POST_COPY))
+        return refuse(where, "forecast.forbid", kvmig__asprintf("0x%" PRIx32, opts->forbid), "Use enum kvmig_forbid.",
+                      "A bit is set that this version of the library does not know.");
+    if (opts->busy_percent > 100 || opts->reserved)
+        return refuse(where, opts->reserved ? "forecast.reserved" : "forecast.busy_percent",
+                      kvmig__asprintf("%" PRIu32, opts->reserved ? opts->reserved : opts->busy_percent),
+                      "busy_percent is at most 100, and what is reserved is 0.", "A number is out of range.");
+    return 0;
+}
+
+static int32_t take_forecast(struct kvmig__request *request, const struct kvmig_forecast_opts *opts, const char *where)
+{
+    struct kvmig__forecast_asked *asked = &request->forecast;
+    struct kvmig_forecast_opts known;
+    int32_t rc;
+
+    if (!opts)
+        return 0;
+    rc = kvmig__opts_copy(&known, sizeof(known), opts, where);
+    if (rc == 0)
+        rc = validate_forecast(&known, where);
+    if (rc < 0)
+        return rc;
+    for (size_t i = 0; i < known.n_dirty; i++)
+        asked->dirty[i] = known.dirty[i];
+    asked->n_dirty = known.n_dirty;
+    asked->memory = known.memory_bytes;
+    asked->used = known.used_bytes;
+    asked->working_set = known.working_set_bytes;
+    asked->link = known.link_bytes_per_s;
+    asked->setup_ms = known.setup_ms;
+    asked->ceiling_ms = known.downtime_ceiling_ms;
+    asked->completion_s_per_gib = known.completion_s_per_gib;
+    asked->sharing = known.sharing;
+    asked->busy_percent = known.busy_percent;
+    asked->forbid = known.forbid;
+    return 0;
+}
+
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
 {
     struct kvmig_plan_opts known;
@@ -236,6 +281,8 @@ int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kv
         rc = validate_libvirt_flags(&known, where);
     if (rc == 0)
         rc = validate_choice(&known, where);
+    if (rc == 0)
+        rc = take_forecast(request, known.forecast, where);
     if (rc == 0)
         fill(request, &known);
     return rc;
@@ -272,6 +319,7 @@ void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request
     dst->links.n = 0;
     for (size_t i = 0; i < src->links.n; i++)
         add_link(dst, src->links.v[i].host, src->links.v[i].bytes_per_s);
+    dst->learned = NULL;
     dst->target_domain = NULL; /* borrowed by the one who asks, for the one plan */
 }
 

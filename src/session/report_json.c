@@ -163,6 +163,43 @@ static void add_final(struct json_object *root, const struct kvmig__report *repo
     kvmig__json_add_str(final, "proof", report->final_proof);
 }
 
+static void add_measured(struct json_object *object, const struct kvmig__report *report, bool moved)
+{
+    struct json_object *measured = add_object(object, "measured");
+    uint64_t sent = report->memory_sent;
+
+    kvmig__json_add_bool(measured, "converged", moved);
+    if (!moved)
+        return;
+    if (sent != KVMIG__UNKNOWN && report->disk_sent != KVMIG__UNKNOWN)
+        sent += report->disk_sent;
+    if (report->call_started_ms && report->call_ended_ms)
+        kvmig__json_add_i64(measured, "total_ms", report->call_ended_ms - report->call_started_ms);
+    kvmig__json_add_u64(measured, "pause_ms", report->pause_source_ms);
+    kvmig__json_add_u64(measured, "sent_bytes", sent);
+    kvmig__json_add_u64(measured, "rounds", report->iterations);
+}
+
+/* What was expected, beside what came of it. */
+static void add_forecast(struct json_object *root, const struct kvmig__report *report, const struct kvmig_plan *plan,
+                         int32_t phase)
+{
+    struct json_object *object, *predicted, *strategies, *mine = NULL;
+    const int32_t strategy = !plan ? 0 : report->postcopy_used ? KVMIG_STRATEGY_POST_COPY : plan->forecast.planned;
+
+    if (!plan || !plan->forecast.known)
+        return;
+    object = add_object(root, "forecast");
+    predicted = kvmig__forecast_json(&plan->forecast);
+    kvmig__json_add_str(object, "strategy", kvmig_strategy_name(strategy));
+    if (json_object_object_get_ex(predicted, "strategies", &strategies) &&
+        json_object_object_get_ex(strategies, kvmig_strategy_name(strategy), &mine))
+        json_object_object_add(object, "predicted", json_object_get(mine));
+    if (kvmig_phase_is_terminal(phase))
+        add_measured(object, report, phase == KVMIG_PHASE_SUCCEEDED);
+    json_object_object_add(object, "plan", predicted);
+}
+
 struct json_object *kvmig__report_json(const struct kvmig__report *report, const struct kvmig_plan *plan,
                                        const char *session_id, int32_t phase, int64_t now_ms)
 {
@@ -189,5 +226,6 @@ struct json_object *kvmig__report_json(const struct kvmig__report *report, const
     add_cancel(root, report);
     add_final(root, report);
     add_plan(root, plan);
+    add_forecast(root, report, plan, phase);
     return root;
 }

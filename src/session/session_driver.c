@@ -217,6 +217,7 @@ void kvmig__session_progress(struct kvmig_session *session, const struct kvmig_p
     if (!is_call_out(session))
         return;
     eta = kvmig__eta_sample(&session->eta, progress, session->mode);
+    kvmig__learning_sample(&session->learning, progress, session->mode);
     if (told.eta_ms == KVMIG__UNKNOWN && told.eta_reason == KVMIG_ETA_UNKNOWN) {
         told.eta_ms = eta.ms;
         told.eta_reason = eta.reason;

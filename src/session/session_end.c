@@ -231,6 +231,18 @@ static void complete_report(struct kvmig_session *session)
     }
 }
 
+/* The next forecast for this VM and these hosts is to be better. */
+static void learn(struct kvmig_session *session)
+{
+    const struct kvmig_plan *plan = session->plan;
+    struct kvmig__seen seen;
+
+    if (session->state != KVMIG__ST_SUCCEEDED || !plan || !plan->uuid || !plan->source || !plan->target)
+        return;
+    if (kvmig__learning_end(&session->learning, session->report, plan->forecast.cap, plan->forecast.limit_s, &seen))
+        kvmig__learned_take(kvmig__cluster_learned(session->cluster), plan->uuid, plan->source, plan->target, &seen);
+}
+
 static void clean_up(void *data)
 {
     struct kvmig_session *session = data;
@@ -260,6 +272,7 @@ void kvmig__session_end(struct kvmig_session *session)
     kvmig__session_stop_planning(session);
     session->awaited = KVMIG__NO_STEP;
     complete_report(session);
+    learn(session);
     kvmig__followers_end(session);
     kvmig__event_set_error(event, session->report->error);
     kvmig__session_emit(session, event);

@@ -15,6 +15,7 @@
 #include "session/eta.h"
 #include "session/followers.h"
 #include "session/fsm.h"
+#include "session/learning.h"
 #include "session/outcome.h"
 #include "session/report.h"
 
@@ -82,6 +83,7 @@ struct kvmig_session {
     bool cancel_pending; /* a request waits for its CANCEL event */
     int32_t mode; /* enum kvmig_mode */
     struct kvmig__eta eta;
+    struct kvmig__learning learning;
     struct kvmig__report *report;
 };
 

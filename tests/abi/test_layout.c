@@ -193,7 +193,8 @@ NEXT(kvmig_plan_opts, exclude, n_exclude, 216);
 NEXT(kvmig_plan_opts, n_exclude, target_labels, 224);
 NEXT(kvmig_plan_opts, target_labels, links, 232);
 NEXT(kvmig_plan_opts, links, n_links, 240);
-LAST(kvmig_plan_opts, n_links, 248);
+NEXT(kvmig_plan_opts, n_links, forecast, 248);
+LAST(kvmig_plan_opts, forecast, 256);
 
 FIRST(kvmig_session_opts, size);
 NEXT(kvmig_session_opts, size, on_event, 8);
@@ -366,6 +367,53 @@ FIRST(kvmig_location_callback, fn);
 NEXT(kvmig_location_callback, fn, user_data, 8);
 NEXT(kvmig_location_callback, user_data, free, 16);
 LAST(kvmig_location_callback, free, 24);
+
+FIRST(kvmig_dirty_sample, window_ms);
+NEXT(kvmig_dirty_sample, window_ms, bytes_per_s, 8);
+LAST(kvmig_dirty_sample, bytes_per_s, 16);
+
+FIRST(kvmig_forecast_opts, size);
+NEXT(kvmig_forecast_opts, size, dirty, 8);
+NEXT(kvmig_forecast_opts, dirty, n_dirty, 16);
+NEXT(kvmig_forecast_opts, n_dirty, memory_bytes, 24);
+NEXT(kvmig_forecast_opts, memory_bytes, used_bytes, 32);
+NEXT(kvmig_forecast_opts, used_bytes, working_set_bytes, 40);
+NEXT(kvmig_forecast_opts, working_set_bytes, link_bytes_per_s, 48);
+NEXT(kvmig_forecast_opts, link_bytes_per_s, setup_ms, 56);
+NEXT(kvmig_forecast_opts, setup_ms, downtime_ceiling_ms, 64);
+NEXT(kvmig_forecast_opts, downtime_ceiling_ms, completion_s_per_gib, 72);
+NEXT(kvmig_forecast_opts, completion_s_per_gib, sharing, 80);
+NEXT(kvmig_forecast_opts, sharing, busy_percent, 84);
+NEXT(kvmig_forecast_opts, busy_percent, forbid, 88);
+NEXT(kvmig_forecast_opts, forbid, reserved, 92);
+LAST(kvmig_forecast_opts, reserved, 96);
+
+FIRST(kvmig_forecast, size);
+NEXT(kvmig_forecast, size, converges, 8);
+NEXT(kvmig_forecast, converges, certain, 12);
+NEXT(kvmig_forecast, certain, total_ms, 16);
+NEXT(kvmig_forecast, total_ms, total_low_ms, 24);
+NEXT(kvmig_forecast, total_low_ms, total_high_ms, 32);
+NEXT(kvmig_forecast, total_high_ms, pause_ms, 40);
+NEXT(kvmig_forecast, pause_ms, pause_low_ms, 48);
+NEXT(kvmig_forecast, pause_low_ms, pause_high_ms, 56);
+NEXT(kvmig_forecast, pause_high_ms, sent_bytes, 64);
+NEXT(kvmig_forecast, sent_bytes, sent_low_bytes, 72);
+NEXT(kvmig_forecast, sent_low_bytes, sent_high_bytes, 80);
+NEXT(kvmig_forecast, sent_high_bytes, lowest_pause_ms, 88);
+NEXT(kvmig_forecast, lowest_pause_ms, needed_bytes_per_s, 96);
+NEXT(kvmig_forecast, needed_bytes_per_s, needed_throttle_percent, 104);
+NEXT(kvmig_forecast, needed_throttle_percent, rounds, 108);
+NEXT(kvmig_forecast, rounds, limit_ms, 112);
+NEXT(kvmig_forecast, limit_ms, over_limit, 120);
+NEXT(kvmig_forecast, over_limit, limit_action, 124);
+LAST(kvmig_forecast, limit_action, 128);
+
+FIRST(kvmig_measure_opts, size);
+NEXT(kvmig_measure_opts, size, short_ms, 8);
+NEXT(kvmig_measure_opts, short_ms, long_ms, 16);
+NEXT(kvmig_measure_opts, long_ms, timeout_ms, 24);
+LAST(kvmig_measure_opts, timeout_ms, 32);
 
 int main(void)
 {
