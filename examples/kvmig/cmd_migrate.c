@@ -442,11 +442,16 @@ static int run(const struct settings *settings)
     if (code == 0)
         code = view_open(&view, settings);
     if (code == 0 && !settings->attach && !settings->resume_path)
+        code = learned_load(&view, settings);
+    if (code == 0 && !settings->attach && !settings->resume_path)
+        code = measure(&view, settings);
+    if (code == 0 && !settings->attach && !settings->resume_path)
         code = plan_make(&view, settings, &plan);
     if (code == 0) {
         migration.plan = plan;
         migration.output = output_new(settings->json, settings_want_kube(settings));
         code = migrate(&migration, &view);
+        learned_save(&view, settings);
     }
     kvmig_session_unref(migration.session);
     kvmig_probe_unref(migration.probe);
@@ -460,9 +465,10 @@ static int run(const struct settings *settings)
 
 /* ---- options ---- */
 
-static const struct option_group *const groups[] = { &migrate_options, &kubevirt_options, &network_options,
-                                                     &ovn_options,     &plan_options,     &connect_options,
-                                                     &kube_options,    &kube_vm_options,  NULL };
+static const struct option_group *const groups[] = {
+    &migrate_options, &kubevirt_options, &network_options, &ovn_options,      &plan_options,
+    &connect_options, &kube_options,     &kube_vm_options, &forecast_options, NULL
+};
 
 const struct command migrate_command = {
     .name = "migrate",

@@ -151,11 +151,13 @@ void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *
     print_disks(plan, out);
     print_findings(kvmig_plan_findings(plan), notes, out);
     print_candidates(plan, out);
+    forecast_print(plan, out);
 }
 
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)
 {
     struct kvmig_volume_change *changes;
+    struct forecast_told told;
     struct kvmig_plan_opts opts;
     int32_t rc;
 
@@ -164,7 +166,12 @@ int plan_make(const struct view *view, const struct settings *settings, struct k
         return EXIT_NOT_FOUND; /* which was said of each host */
     if (!volumes_read(&plan_command, settings, &changes))
         return EXIT_USAGE;
+    if (!forecast_read(settings, &told)) {
+        volumes_free(changes, settings->volumes.n);
+        return EXIT_USAGE;
+    }
     opts = settings_plan_opts(settings, changes);
+    opts.forecast = &told.opts;
     rc = kvmig_cluster_plan(view->cluster, &opts, out_plan);
     volumes_free(changes, settings->volumes.n);
     return rc == 0 ? 0 : complain_error("cannot plan", NULL);
@@ -219,7 +226,13 @@ static int plan_and_show(const struct settings *settings)
         code = only ? 0 : EXIT_NOT_FOUND;
     }
     if (code == 0)
+        code = learned_load(&view, &asked);
+    if (code == 0)
+        code = measure(&view, &asked);
+    if (code == 0)
         code = plan_make(&view, &asked, &plan);
+    if (code == 0)
+        learned_save(&view, &asked);
     if (code == 0) {
         if (settings->json)
             print_json(plan, settings->notes);
@@ -290,8 +303,8 @@ static const struct option_def options[] = {
     { .name = NULL },
 };
 static const struct option_group file_options = { "Planning on files", options };
-static const struct option_group *const groups[] = { &plan_options,    &connect_options, &kube_options,
-                                                     &kube_vm_options, &file_options,    NULL };
+static const struct option_group *const groups[] = { &plan_options, &connect_options,  &kube_options, &kube_vm_options,
+                                                     &file_options, &forecast_options, NULL };
 
 const struct command plan_command = {
     .name = "plan",

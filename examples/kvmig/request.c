@@ -190,6 +190,59 @@ static void take_observed(struct settings *settings, struct json_object *observe
         request_refuse(settings, "observed.now", now, "Give a time such as \"2026-01-05T00:00:00Z\".");
 }
 
+/* ---- for the forecast ---- */
+
+#define MOST_BITS 1000000000000000000 /* what is more is no measurement */
+
+/* A measurement that cannot be used is as good as none, but said. */
+static uint64_t measured(struct settings *settings, struct json_object *observed, const char *key)
+{
+    struct json_object *value = json_member(observed, key);
+    const double number = value ? json_object_get_double(value) : -1;
+    char name[64];
+
+    if (!value)
+        return UINT64_MAX;
+    if ((json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double)) && number >= 0 &&
+        number <= MOST_BITS)
+        return (uint64_t)number;
+    snprintf(name, sizeof(name), "observed.%s", key);
+    request_refuse(settings, name, value, "Give a number that is not negative.");
+    return UINT64_MAX;
+}
+
+static void take_measured(struct settings *settings, struct json_object *observed)
+{
+    const uint64_t memory = measured(settings, observed, "memory_bytes"),
+                   link = measured(settings, observed, "link_bits_per_s"),
+                   dirty = measured(settings, observed, "dirty_bits_per_s");
+
+    settings->observed_memory = memory == UINT64_MAX ? 0 : memory;
+    settings->observed_link = link == UINT64_MAX ? 0 : link / 8;
+    settings->observed_dirty = dirty == UINT64_MAX ? 0 : dirty / 8 + 1;
+}
+
+/* What the policy does not mention is neither ruled out nor asked for. */
+static void take_policy(struct settings *settings, struct json_object *policy)
+{
+    static const struct {
+        const char *key;
+        uint64_t bit;
+    } permissions[] = { { "allow_auto_converge", KVMIG_FORBID_AUTO_CONVERGE },
+                        { "allow_postcopy", KVMIG_FORBID_POST_COPY } };
+    const uint64_t ceiling = json_number(policy, "max_downtime_ms"),
+                   completion = json_number(policy, "completion_timeout_s_per_gib");
+
+    for (size_t i = 0; i < sizeof(permissions) / sizeof(permissions[0]); i++) {
+        struct json_object *value = json_member(policy, permissions[i].key);
+
+        if (json_object_is_type(value, json_type_boolean) && !json_object_get_boolean(value))
+            settings->forbid |= permissions[i].bit;
+    }
+    settings->downtime_ceiling_ms = ceiling == UINT64_MAX ? 0 : ceiling;
+    settings->completion_s_per_gib = completion == UINT64_MAX ? 0 : completion;
+}
+
 /* ---- the file ---- */
 
 static struct json_object *load(const struct command *command, const struct settings *settings)
@@ -235,5 +288,7 @@ int request_read(const struct command *command, struct settings *settings, struc
     take_volumes(settings, request);
     take_hosts(settings, request);
     take_observed(settings, json_member(request, "observed"));
+    take_measured(settings, json_member(request, "observed"));
+    take_policy(settings, policy);
     return 0;
 }

@@ -63,6 +63,14 @@ struct settings {
     char *target_xml, *persistent_xml; /* contents of files, owned */
     uint64_t bandwidth_mib, postcopy_bandwidth_mib, max_downtime_ms;
     uint64_t parallel, converge_initial, converge_increment, compression_level;
+    /* forecast */
+    struct text_list dirty; /* WINDOW=MIB */
+    uint64_t link_mib, used_mib, working_set_mib, busy_percent, sharing;
+    uint64_t observed_memory, observed_link,
+        observed_dirty; /* of --request: bytes, bytes/s, bytes/s + 1; 0 = not given */
+    uint64_t downtime_ceiling_ms, completion_s_per_gib, forbid;
+    bool measure;
+    const char *learned_path;
     /* migrate */
     uint64_t queue_timeout_ms, step_timeout_ms, migrate_timeout_ms, resolve_timeout_ms, abort_timeout_ms, poll_ms;
     int32_t cancel_at; /* an enum kvmig_phase; 0 = never */
@@ -198,6 +206,23 @@ void request_number(struct settings *settings, struct json_object *options, cons
                     uint64_t *slot);
 /* RFC 3339 to ms since 1970; false: it is none. */
 bool request_time(const char *text, int64_t *out_ms);
+
+/* ---- forecast.c ---- */
+extern const struct option_group forecast_options;
+#define FORECAST_SAMPLES 16
+struct forecast_told {
+    struct kvmig_forecast_opts opts;
+    struct kvmig_dirty_sample samples[FORECAST_SAMPLES];
+};
+struct view;
+/* What the settings tell; *out points into itself. false: a word is wrong, and that was explained. */
+bool forecast_read(const struct settings *settings, struct forecast_told *out);
+/* --learned: reads the file, or does nothing; 0, or the exit code. And writes it. */
+int learned_load(const struct view *view, const struct settings *settings);
+void learned_save(const struct view *view, const struct settings *settings);
+/* --measure; 0, or the exit code. A measurement that fails is explained and no failure. */
+int measure(const struct view *view, const struct settings *settings);
+void forecast_print(const struct kvmig_plan *plan, FILE *out);
 
 /* ---- text.c: how things are written for people ---- */
 #define TEXT_MAX 48

@@ -30,7 +30,7 @@ enum kvmig_limit_action {
 };
 
 /** What the caller rules out. Append-only. Since: 0.1.0 */
-enum kvmig_forbid {
+enum kvmig_forbid_flags {
     KVMIG_FORBID_AUTO_CONVERGE = 1 << 0, /**< the guest must not be slowed down */
     KVMIG_FORBID_POST_COPY = 1 << 1, /**< post-copy must not be used */
 };
@@ -59,7 +59,7 @@ struct kvmig_forecast_opts {
         completion_s_per_gib; /**< completion limit per GiB of memory (KubeVirt: per decimal GB); 0 = the platform's */
     uint32_t sharing; /**< other migrations that use the link at the same time */
     uint32_t busy_percent; /**< share of its CPUs' time that the guest uses; 0 = not known */
-    uint32_t forbid; /**< enum kvmig_forbid */
+    uint32_t forbid; /**< enum kvmig_forbid_flags */
     uint32_t reserved; /**< must be 0 */
 };
 

@@ -225,7 +225,7 @@ static int32_t validate_forecast(const struct kvmig_forecast_opts *opts, const c
                       "Give a list of at most 16 measurements, and their number.",
                       "The measurements of the dirty rate cannot be used.");
     if (opts->forbid & ~(uint32_t)(KVMIG_FORBID_AUTO_CONVERGE | KVMIG_FORBID_POST_COPY))
-        return refuse(where, "forecast.forbid", kvmig__asprintf("0x%" PRIx32, opts->forbid), "Use enum kvmig_forbid.",
+        return refuse(where, "forecast.forbid", kvmig__asprintf("0x%" PRIx32, opts->forbid), "Use enum kvmig_forbid_flags.",
                       "A bit is set that this version of the library does not know.");
     if (opts->busy_percent > 100 || opts->reserved)
         return refuse(where, opts->reserved ? "forecast.reserved" : "forecast.busy_percent",

@@ -28,6 +28,11 @@ use() { # header
         echo 'opts.n_nodes = run_opts.user_data != NULL; return kvmig_cluster_plan_drain(NULL, &opts, &drain);'
         ;;
     explain.h) echo 'struct kvmig_explanation *why; return kvmig_cluster_explain(NULL, "vm", NULL, &why);' ;;
+    forecast.h)
+        echo 'struct kvmig_forecast_opts opts = KVMIG_FORECAST_OPTS_INIT; struct kvmig_forecast answer = KVMIG_FORECAST_INIT;'
+        echo 'struct kvmig_measure_opts measure = KVMIG_MEASURE_OPTS_INIT; opts.used_bytes = measure.short_ms;'
+        echo 'return kvmig_plan_forecast(NULL, KVMIG_STRATEGY_PRE_COPY, &answer) + (int)opts.used_bytes;'
+        ;;
     finding.h) echo 'return (int)kvmig_findings_count(NULL);' ;;
     interface.h)
         echo 'struct kvmig_interface_classifier_opts opts = KVMIG_INTERFACE_CLASSIFIER_OPTS_INIT;'
@@ -41,7 +46,7 @@ use() { # header
         echo 'return opts.flags == 0 || kvmig_cluster_snapshot(NULL, &json);'
         ;;
     kvmig.h)
-        for part in cluster context drain error event explain finding interface kube location plan port probe session version; do
+        for part in cluster context drain error event explain finding forecast interface kube location plan port probe session version; do
             echo "if (use_$part()) return 1;"
         done
         echo 'return 0;'
