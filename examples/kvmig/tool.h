@@ -83,7 +83,7 @@ struct settings {
     /* plan --all, drain */
     bool all, dry_run, partial;
     struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
-    uint64_t link_mib, drain_at_once;
+    uint64_t drain_at_once; /* with link_mib */
     /* hosts */
     bool vms;
     /* where */

@@ -86,7 +86,7 @@ use() { # header
 write_program() { # header, file, first line before the include, line after it
     printf '%s\n#include <kvmig/%s>\n%s\n' "$3" "$1" "$4" >"$2"
     if [ "$1" = kvmig.h ]; then
-        for part in cluster context drain error event explain finding interface kube location plan port probe session version; do
+        for part in cluster context drain error event explain finding forecast interface kube location plan port probe session version; do
             printf 'static int use_%s(void) {\n%s\n}\n' "$part" "$(use "$part.h")" >>"$2"
         done
     fi
