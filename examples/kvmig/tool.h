@@ -66,6 +66,7 @@ struct settings {
     bool cancel; /* the migration that is attached to */
     uint64_t session_flags; /* enum kvmig_session_flags */
     uint64_t pending_timeout_ms, prepare_timeout_ms;
+    struct text_list node_hosts; /* URIs of the nodes' libvirt */
     /* hosts */
     bool vms;
     /* where */
@@ -222,6 +223,7 @@ bool finding_is_skipped_check(const struct kvmig_finding *finding);
 struct view {
     struct kvmig_context *context;
     struct kvmig_cluster *cluster;
+    struct kvmig_cluster *node_hosts; /* NULL = none were given */
     bool complete; /* every host was read */
     bool none_read; /* there are hosts, and none of them answers */
     struct view_state *state; /* what the view's events told; owned by its callback */

@@ -71,12 +71,12 @@ def launchers(kube, vm):
 def test_there_and_back(kube, tool, vm, guest, ovn):
     for _ in range(2):
         now = KubeGuest(tool.lab, kube, vm)
-        report = tool.migrate(vm, *tool.port(vm), *tool.probe(vm))
+        report = tool.migrate(vm, *tool.port(vm), *tool.probe(vm), *tool.node_hosts())
         now.assert_moved()
         found = report["kubernetes"]["migration"]
         assert found["phase"] == "Succeeded" and phases_of(kube, found["name"]) == PHASES
         assert report["ports"][0]["state"] == "converged" and "activated" in timeline(report)
-        assert report["final"]["verdict"] == "SUCCEEDED"
+        assert report["final"]["verdict"] == "SUCCEEDED" and report["final"]["node_hosts"] == "agrees"
         assert report["kubernetes"]["network"]["endpoints_moved"], "the service was handed over"
         times = report["kubernetes"]["times"]
         assert times["copy_started_ms"] <= times["domain_ready_ms"] <= times["endpoints_moved_seen_ms"]
@@ -195,12 +195,12 @@ def test_cancel_while_the_target_is_prepared_deletes_its_pod_on_request(kube, to
 
 
 def test_cancel_while_it_copies(tool, held, vm, ovn):
-    migration = tool.start(vm, *tool.port(vm))
+    migration = tool.start(vm, *tool.port(vm), *tool.node_hosts())
     migration.wait_phase("Running")
     migration.cancel()
     code, report = migration.finish()
     assert code == CANCELLED, migration.stderr
-    assert report["ports"][0]["state"] == "rolled-back"
+    assert report["ports"][0]["state"] == "rolled-back" and report["final"]["node_hosts"] == "agrees"
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 
@@ -285,9 +285,10 @@ def test_source_reports_a_failure(kube, tool, held, vm):
     text = ("virError(Code=9, Domain=10, Message='operation failed: guest CPU doesn't match specification: "
             "missing features: erms')")
     with kube.act("source-fails", seconds=1, text=text):
-        migration = tool.start(vm, *tool.port(vm))
+        migration = tool.start(vm, *tool.port(vm), *tool.node_hosts())
         code, report = migration.finish()
     assert code == FAILED, migration.stderr
+    assert report["final"]["node_hosts"] == "agrees"
     assert "erms" in json.dumps(report["kubernetes"])
     assert "erms" in json.dumps(report["error"])
     held.assert_stayed()
