@@ -266,6 +266,7 @@ static int make_session(struct migration *migration, const struct view *view)
     opts.pending_timeout_ms = settings->pending_timeout_ms;
     opts.prepare_timeout_ms = settings->prepare_timeout_ms;
     opts.flags = settings->session_flags;
+    opts.node_hosts = view->node_hosts;
     if (new_session(migration, view, &opts) < 0)
         return complain_error("cannot migrate", NULL);
     return add_followers(migration, view);

@@ -453,6 +453,7 @@ void options_free(struct settings *settings)
     free(settings->chassis.v);
     free(settings->ports.v);
     free(settings->probes.v);
+    free(settings->node_hosts.v);
     free(settings->target_xml);
     free(settings->persistent_xml);
 }

@@ -128,6 +128,13 @@ static const struct option_def kubevirt[] = {
       .offset = AT(session_flags),
       .extra = KVMIG_SESSION_STOP_EVACUATION,
       .help = "a cancel also withdraws the eviction that started the migration" },
+    { .name = "node-host",
+      .kind = OPTION_LIST,
+      .offset = AT(node_hosts),
+      .metavar = "URI",
+      .help = "the libvirt of a node, whose host name is the node's; in the end it is asked, too, where the guest "
+              "runs, and what it "
+              "shows outweighs the API; may be repeated" },
     { .name = NULL },
 };
 const struct option_group kubevirt_options = { "On KubeVirt", kubevirt };

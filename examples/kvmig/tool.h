@@ -84,6 +84,7 @@ struct settings {
     bool all, dry_run, partial;
     struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
     uint64_t drain_at_once; /* with link_mib */
+    struct text_list node_hosts; /* URIs of the nodes' libvirt */
     /* hosts */
     bool vms;
     /* where */
@@ -273,6 +274,7 @@ bool finding_is_skipped_check(const struct kvmig_finding *finding);
 struct view {
     struct kvmig_context *context;
     struct kvmig_cluster *cluster;
+    struct kvmig_cluster *node_hosts; /* NULL = none were given */
     bool complete; /* every host was read */
     bool none_read; /* there are hosts, and none of them answers */
     struct view_state *state; /* what the view's events told; owned by its callback */

@@ -253,6 +253,40 @@ static int open_context(struct view *view)
     return kvmig_context_new(&opts, &view->context) < 0 ? complain_error("cannot start", NULL) : 0;
 }
 
+static void on_node_event(const struct kvmig_event *event, void *user_data)
+{
+    bool *synced = user_data;
+
+    if (kvmig_event_type(event) == KVMIG_EVENT_CLUSTER_SYNCED)
+        *synced = true;
+    else if (kvmig_event_type(event) == KVMIG_EVENT_HOST_LOST)
+        complain_error("a node's libvirt does not answer", kvmig_event_error(event));
+}
+
+static int32_t is_set(void *user_data)
+{
+    return *(bool *)user_data;
+}
+
+/* Whoever of them does not answer is not asked later. */
+static int open_node_hosts(struct view *view, const struct settings *settings, int64_t timeout_ms)
+{
+    struct kvmig_cluster_opts opts = KVMIG_CLUSTER_OPTS_INIT;
+    bool *synced = calloc(1, sizeof(*synced));
+
+    if (!synced)
+        abort();
+    opts.libvirt_uris = settings->node_hosts.v;
+    opts.n_libvirt_uris = settings->node_hosts.n;
+    opts.call_timeout_ms = (uint32_t)settings->call_timeout_ms;
+    opts.on_event = (struct kvmig_event_callback){ on_node_event, synced, free };
+    if (kvmig_cluster_open(view->context, &opts, &view->node_hosts) < 0)
+        return complain_error("cannot open the nodes' hosts", NULL);
+    if (kvmig_context_run(view->context, is_set, synced, timeout_ms) < 0)
+        complain("not every node's libvirt was read within %s", text_ms((uint64_t)timeout_ms).s);
+    return 0;
+}
+
 int view_open(struct view *view, const struct settings *settings)
 {
     uint64_t timeout_ms = settings->sync_timeout_ms ? settings->sync_timeout_ms : DEFAULT_SYNC_TIMEOUT_MS;
@@ -277,7 +311,10 @@ int view_open(struct view *view, const struct settings *settings)
                  settings_want_kube(settings) ? "everything" : "every host", text_ms(timeout_ms).s);
     view->complete = rc == 0 && !view->state->lost && !view->state->trouble;
     view->none_read = view->state->lost && !view->state->found;
-    return check_kube(view, settings, rc == 0);
+    code = check_kube(view, settings, rc == 0);
+    if (code == 0 && settings->node_hosts.n > 0)
+        code = open_node_hosts(view, settings, (int64_t)timeout_ms);
+    return code;
 }
 
 void view_follow(struct view *view, void (*fn)(const struct kvmig_event *event, void *data), void *data)
@@ -347,6 +384,7 @@ char *view_only_vm(const struct view *view)
 
 void view_close(struct view *view)
 {
+    kvmig_cluster_unref(view->node_hosts);
     kvmig_cluster_unref(view->cluster);
     kvmig_context_unref(view->context); /* runs the callbacks' free functions */
     memset(view, 0, sizeof(*view));

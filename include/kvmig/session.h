@@ -39,6 +39,13 @@ struct kvmig_session_opts {
     uint64_t
         pending_timeout_ms; /**< KubeVirt: longest stay in Pending once the VMIM exists (KubeVirt has no limit there); 0 = 20 minutes */
     uint64_t prepare_timeout_ms; /**< KubeVirt: longest time from Scheduling until the copy starts; 0 = 20 minutes */
+    /**
+     * KubeVirt: a view of the nodes' libvirt, as far as it can be reached, in the same context; its hosts bear the nodes' names. Where the
+     * API says that the guest is, they are asked as well: what they show to run outweighs the API (notice NODE_HOSTS_DISAGREE), and a
+     * host that is silent, or does not know the guest, says nothing. The domain is looked for by the UUID of the VMI's firmware, or
+     * as "NAMESPACE_NAME". Kept by the session until it ends; NULL = the API's word alone.
+     */
+    struct kvmig_cluster *node_hosts;
 };
 
 /** Switches of a session. Append-only. Since: 0.1.0 */

@@ -296,6 +296,7 @@ struct kvmig__kube_domain { /* spec.domain and what decides where a VMI can run 
     struct kvmig__strlist host_devices, gpus; /* their deviceName */
     struct kvmig__strlist filesystems; /* virtiofs, by volume name */
     bool tpm, tpm_persistent, efi_persistent;
+    char *firmware_uuid; /* of the domain */
     struct {
         struct kvmig__kube_disk *v;
         size_t n;

@@ -328,6 +328,7 @@ static void domain_clear(struct kvmig__kube_domain *domain)
     free(domain->machine);
     kvmig__strlist_clear(&domain->hyperv);
     free(domain->launch_security);
+    free(domain->firmware_uuid);
     kvmig__strlist_clear(&domain->host_devices);
     kvmig__strlist_clear(&domain->gpus);
     kvmig__strlist_clear(&domain->filesystems);

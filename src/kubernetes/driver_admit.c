@@ -328,6 +328,8 @@ static void attach(struct kvmig__kube_driver *d)
     d->attached = true;
     if (vmim && kvmig__str_eq(vmim->vmi, d->vmi)) {
         kvmig__kube_bind(d, vmim->meta.name, vmim->meta.uid);
+        /* Whoever hears of it may cancel at once, and is told what will come of that. */
+        kvmig__follow_update(&d->follow, kvmig__kube_store(d), kvmig__wall_ms());
         kvmig__kube_checkpoint(d);
         kvmig__kube_following(d);
     } else {

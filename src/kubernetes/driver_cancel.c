@@ -283,6 +283,15 @@ void kvmig__kube_abort(struct kvmig__kube_driver *d)
     }
 }
 
+/* A volume migration is taken back by the patch, and an eviction can be stopped: neither comes again then. */
+static bool cause_is_gone(const struct kvmig__kube_driver *d)
+{
+    const bool stops = d->wishes->flags & KVMIG_SESSION_STOP_EVACUATION, marked = d->follow.evacuation_node != NULL;
+
+    /* Marked although it was stopped: that was refused. */
+    return kvmig__kube_moves_volumes(d) || (stops && marked != d->back.eviction_stopped);
+}
+
 int32_t kvmig__kube_cancel_effect(const struct kvmig__kube_driver *d)
 {
     const char *why;
@@ -293,10 +302,7 @@ int32_t kvmig__kube_cancel_effect(const struct kvmig__kube_driver *d)
     effect = kvmig__follow_cancel_effect(&d->follow, &why);
     if (is_before_running(d))
         effect = d->wishes->flags & KVMIG_SESSION_DELETE_TARGET_POD ? KVMIG_CANCEL_ACCEPTED : KVMIG_CANCEL_DEFERRED;
-    /* A volume migration is taken back by the patch, and an eviction can be stopped: neither comes again then. */
-    if (effect == KVMIG_CANCEL_WILL_RETURN &&
-        (kvmig__kube_moves_volumes(d) ||
-         ((d->wishes->flags & KVMIG_SESSION_STOP_EVACUATION) && d->follow.evacuation_node)))
-        effect = KVMIG_CANCEL_ACCEPTED;
-    return effect;
+    else if (effect == KVMIG_CANCEL_ACCEPTED && kvmig__follow_will_return(&d->follow)) /* over, as was asked for */
+        effect = KVMIG_CANCEL_WILL_RETURN;
+    return effect == KVMIG_CANCEL_WILL_RETURN && cause_is_gone(d) ? KVMIG_CANCEL_ACCEPTED : effect;
 }

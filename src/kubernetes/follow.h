@@ -132,4 +132,7 @@ uint64_t kvmig__follow_limit_ms(const struct kvmig__follow *follow, const struct
 /* What deleting the VMIM now would do (kubevirt.md 2.8): an enum kvmig_cancel_result; why (static text) explains it. */
 int32_t kvmig__follow_cancel_effect(const struct kvmig__follow *follow, const char **out_why);
 
+/* Whether somebody else asks for such a migration as long as its cause stands. */
+bool kvmig__follow_will_return(const struct kvmig__follow *follow);
+
 #endif

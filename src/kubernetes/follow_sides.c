@@ -143,7 +143,7 @@ static bool has_switched(const struct kvmig__follow *follow)
 }
 
 /* An eviction asks for a new migration as long as the VMI is marked, whoever made this one. */
-static bool will_return(const struct kvmig__follow *follow)
+bool kvmig__follow_will_return(const struct kvmig__follow *follow)
 {
     const bool marked = follow->evacuation_node && *follow->evacuation_node;
 
@@ -163,7 +163,7 @@ int32_t kvmig__follow_cancel_effect(const struct kvmig__follow *follow, const ch
     } else if (follow->postcopy_seen) {
         effect = KVMIG_CANCEL_REFUSED;
         why = "post-copy is active: aborting would lose the guest's memory, and KubeVirt refuses it";
-    } else if (will_return(follow)) {
+    } else if (kvmig__follow_will_return(follow)) {
         effect = KVMIG_CANCEL_WILL_RETURN;
         why = "a controller of the cluster asks for this migration and creates it again as long as its cause stands";
     } else if (follow->stage < KVMIG__STAGE_RUNNING &&

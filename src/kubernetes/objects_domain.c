@@ -203,6 +203,7 @@ void kvmig__visit_domain(struct kvmig__io *io, struct kvmig__kube_domain *domain
         read_launch_security(io, &domain->launch_security);
     visit_devices(io, domain);
     kvmig__io_begin(io, "firmware");
+    kvmig__io_str(io, "uuid", &domain->firmware_uuid);
     kvmig__io_begin(io, "bootloader");
     kvmig__io_begin(io, "efi");
     kvmig__io_bool(io, "persistent", &domain->efi_persistent);

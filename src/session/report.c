@@ -45,6 +45,7 @@ void kvmig__report_free(struct kvmig__report *report)
     free(report->final_host);
     free(report->final_proof);
     free(report->final_verdict);
+    free(report->final_hosts);
     free(report);
 }
 

@@ -48,6 +48,7 @@ struct kvmig__report {
     char *final_host; /* where the guest was proven to run at the end; NULL = not proven */
     char *final_proof; /* what proves it */
     char *final_verdict; /* the resolver's verdict name */
+    char *final_hosts; /* what the nodes' own hosts said to that (witness.h); NULL = they were not asked */
 };
 struct kvmig__report *kvmig__report_new(void);
 void kvmig__report_free(struct kvmig__report *report);

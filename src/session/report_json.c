@@ -161,6 +161,7 @@ static void add_final(struct json_object *root, const struct kvmig__report *repo
     kvmig__json_add_str(final, "host", report->final_host);
     kvmig__json_add_str(final, "verdict", report->final_verdict);
     kvmig__json_add_str(final, "proof", report->final_proof);
+    kvmig__json_add_str(final, "node_hosts", report->final_hosts);
 }
 
 static void add_measured(struct json_object *object, const struct kvmig__report *report, bool moved)

@@ -49,6 +49,8 @@ static void session_free(struct kvmig_session *session)
     kvmig__followers_free(session);
     if (session->cluster)
         kvmig__cluster_release(session->cluster);
+    if (session->node_hosts)
+        kvmig__cluster_release(session->node_hosts);
     kvmig__request_clear(&session->request);
     kvmig_plan_unref(session->plan);
     kvmig_plan_unref(session->first_plan);
@@ -157,6 +159,22 @@ static int32_t check_opts(const struct kvmig_session_opts *opts)
     return 0;
 }
 
+/* What they say is read with the session's own lock held. */
+static int32_t check_node_hosts(struct kvmig_cluster *cluster, struct kvmig_cluster *hosts)
+{
+    if (!hosts)
+        return 0;
+    if (kvmig__cluster_context(hosts) != kvmig__cluster_context(cluster))
+        return fail(EINVAL, "kvmig_session_new: node_hosts", NULL, "Open both views in one context.",
+                    "the view of the nodes' hosts belongs to another context");
+    if (kvmig__cluster_kube_backend(hosts) || !kvmig__cluster_kube_backend(cluster))
+        return fail(
+            EINVAL, "kvmig_session_new: node_hosts", NULL,
+            "Give a view of libvirt hosts to a session on a Kubernetes cluster; one on libvirt hosts asks them anyway.",
+            "the views are not one of a Kubernetes cluster and one of libvirt hosts");
+    return 0;
+}
+
 static int64_t or_default(uint64_t ms, uint64_t fallback)
 {
     return (int64_t)(ms ? ms : fallback);
@@ -168,6 +186,9 @@ static void take_wishes(struct kvmig_session *session, const struct kvmig_sessio
     session->wishes.flags = opts->flags;
     session->wishes.pending_ms = or_default(opts->pending_timeout_ms, DEFAULT_WAIT_MS);
     session->wishes.prepare_ms = or_default(opts->prepare_timeout_ms, DEFAULT_WAIT_MS);
+    session->node_hosts = opts->node_hosts;
+    if (session->node_hosts)
+        kvmig__cluster_hold(session->node_hosts);
 }
 
 static void take_times(struct kvmig_session *session, const struct kvmig_session_opts *opts)
@@ -217,6 +238,8 @@ int32_t kvmig_session_new(struct kvmig_cluster *cluster, const struct kvmig_plan
                   "a required pointer is NULL");
     if (!rc)
         rc = check_opts(&own);
+    if (!rc)
+        rc = check_node_hosts(cluster, own.node_hosts);
     if (!rc)
         rc = check_plan(plan, &own, &request);
 

@@ -127,8 +127,8 @@ static void set_final(struct kvmig_session *session, int32_t side, int32_t verdi
     kvmig__str_set(&report->final_verdict, kvmig_location_verdict_name(verdict));
 }
 
-static void judge(struct kvmig_session *session, const struct kvmig__resolution *resolution,
-                  const struct kvmig__side *source, const struct kvmig__side *target)
+void kvmig__session_judge(struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                          const struct kvmig__side *source, const struct kvmig__side *target)
 {
     const struct kvmig__outcome outcome = outcome_of(session, resolution, source, target);
 
@@ -142,8 +142,10 @@ static void judge(struct kvmig_session *session, const struct kvmig__resolution 
 void kvmig__session_located(struct kvmig_session *session, const struct kvmig__resolution *resolution,
                             const struct kvmig__side *source, const struct kvmig__side *target)
 {
+    if (session->awaited == KVMIG__STEP_LOCATE && kvmig__session_ask_witness(session, resolution, source, target))
+        return;
     if (takes_answer(session, KVMIG__STEP_LOCATE, "where the guest is"))
-        judge(session, resolution, source, target);
+        kvmig__session_judge(session, resolution, source, target);
 }
 
 /* ---- the last look, after the roll-back ---- */

@@ -260,6 +260,9 @@ static void clean_up(void *data)
     session->sink = NULL;
     kvmig__cluster_release(session->cluster);
     session->cluster = NULL;
+    if (session->node_hosts)
+        kvmig__cluster_release(session->node_hosts);
+    session->node_hosts = NULL;
     kvmig__session_release(session); /* the hold of the run */
     kvmig__context_unlock(context);
 }

@@ -39,6 +39,8 @@ struct kvmig__session_input {
 struct kvmig_session {
     struct kvmig_context *context;
     struct kvmig_cluster *cluster; /* held while it runs; NULL afterwards */
+    struct kvmig_cluster *node_hosts; /* likewise; NULL = none was given */
+    struct kvmig__witness *witness; /* asks them; NULL = nobody does */
     uint32_t owners, holds;
     char *id;
     struct kvmig__sink *sink; /* NULL once the last owner is gone, or the end was delivered */
@@ -96,6 +98,16 @@ void kvmig__session_release(struct kvmig_session *session); /* may free it */
 const char *kvmig__session_target_name(const struct kvmig_session *session);
 /* The call was not made, nobody has cancelled, and nothing failed. */
 bool kvmig__session_may_prepare(const struct kvmig_session *session);
+
+/* ---- session_witness.c ---- */
+/* Asks node_hosts too, and judges then. false: there is nobody to ask. */
+bool kvmig__session_ask_witness(struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                                const struct kvmig__side *source, const struct kvmig__side *target);
+
+/* ---- session_driver.c ---- */
+/* Goes on with where the guest was found to be. */
+void kvmig__session_judge(struct kvmig_session *session, const struct kvmig__resolution *resolution,
+                          const struct kvmig__side *source, const struct kvmig__side *target);
 
 /* ---- session_machine.c ---- */
 /* Takes error. The session may have ended when it returns, but is not freed before its holds are given back. */

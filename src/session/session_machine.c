@@ -182,13 +182,14 @@ static void move_to(struct kvmig_session *session, enum kvmig__fsm_state next)
         kvmig__session_say_phase(session, phase, now_ms);
 }
 
-/* Once it is proven where the guest is, nothing is deferred any more. */
+/* Once it is proven where the guest is, nothing is deferred any more; but somebody may ask for the migration again. */
 static int32_t accepted_as(const struct kvmig_session *session)
 {
-    const struct kvmig__driver *driver = session->driver;
-    const bool early = session->state >= KVMIG__ST_ADMITTING && session->state <= KVMIG__ST_READY;
+    struct kvmig__driver *driver = session->driver;
+    const bool asked = session->state >= KVMIG__ST_ADMITTING && driver && driver->ops->cancel_effect;
+    const int32_t effect = asked ? driver->ops->cancel_effect(driver) : KVMIG_CANCEL_ACCEPTED;
 
-    return early && driver->ops->cancel_effect ? driver->ops->cancel_effect(session->driver) : KVMIG_CANCEL_ACCEPTED;
+    return session->state <= KVMIG__ST_READY || effect == KVMIG_CANCEL_WILL_RETURN ? effect : KVMIG_CANCEL_ACCEPTED;
 }
 
 static void say(struct kvmig_session *session, uint32_t actions)

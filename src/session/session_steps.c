@@ -41,6 +41,7 @@ void kvmig__session_locate(struct kvmig_session *session)
 {
     if (session->call_begun && !session->report->call_ended_ms)
         session->report->call_ended_ms = kvmig__now_ms(); /* it was given up */
+    session->witness = NULL; /* of an earlier question: it frees itself */
     kvmig__session_begin(session, KVMIG__STEP_LOCATE);
 }
 

@@ -211,7 +211,8 @@ NEXT(kvmig_session_opts, service_timeout_ms, attach, 96);
 NEXT(kvmig_session_opts, attach, flags, 104);
 NEXT(kvmig_session_opts, flags, pending_timeout_ms, 112);
 NEXT(kvmig_session_opts, pending_timeout_ms, prepare_timeout_ms, 120);
-LAST(kvmig_session_opts, prepare_timeout_ms, 128);
+NEXT(kvmig_session_opts, prepare_timeout_ms, node_hosts, 128);
+LAST(kvmig_session_opts, node_hosts, 136);
 
 FIRST(kvmig_port_ovs, size);
 NEXT(kvmig_port_ovs, size, chassis, 8);

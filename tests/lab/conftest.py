@@ -138,6 +138,7 @@ def kube(ovn, kube_cluster):
     kube_cluster.control("DELETE", "/acts")
     try:
         assert_none(kube_cluster.leftovers, timeout=30)
+        ovn.assert_nothing_left()
     except AssertionError:
         kube_cluster.destroy_all()  # the next test makes its guests anew
         raise

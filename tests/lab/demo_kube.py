@@ -1,14 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The demo on KubeVirt: a real guest moves between two nodes through a real Kubernetes API, its OVN port goes along.
+"""The demo on KubeVirt: a real guest moves between two nodes, through a real Kubernetes API, and its OVN port goes along.
 
-Brings up the lab, OVN, an API server and the simulator of KubeVirt's controllers; starts a guest whose port is plugged by a
-CNI; shows the plan per node, what the migration waits for when nobody prepares its port, the migration with phases,
-pause and service gap, the port's way, and where the guest is; and takes everything down again.
-usage: demo_kube.py BUILD-FOLDER [--keep]
+Brings up the lab, a Kubernetes API server on it with KubeVirt's controllers simulated, and a guest whose network a CNI
+plugs. Plans and migrates it; then somebody else starts a migration and forgets the port, which waits for ever: the
+demo has that explained, and takes it over. usage: demo_kube.py BUILD-FOLDER [--keep]
 """
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,96 +14,109 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from demo import network_options, say  # noqa: E402
-from kvmiglab import Lab  # noqa: E402
+from demo import main, network_options, say, show_guest, show_port  # noqa: E402
 from kvmiglab.kube import Kube  # noqa: E402
 from kvmiglab.kubeobjects import NAMESPACE  # noqa: E402
 
-VM = "demo"
-FULL = f"{NAMESPACE}/{VM}"
-TIME_SCALE = 0.2  # of KubeVirt's built-in times, which are minutes
+VM, TIME_SCALE = "demo", 0.2
+FULL_NAME = f"{NAMESPACE}/{VM}"
+EXPLAIN_WITHIN_S = 30
+TOLD = {"copy_started_ms": "the copy begins", "domain_ready_ms": "the guest runs on the target",
+        "node_flipped_seen_ms": "the VMI names the target", "endpoints_moved_seen_ms": "the service leads to the target",
+        "copy_ended_ms": "KubeVirt calls it done"}
 
 
-def run_tool(lab, kube, build, *args):
-    argv = [build / "kvmig", args[0], "--kubeconfig", kube.kubeconfig("migrator"), *args[1:]]
-    return subprocess.run(lab.ctl_argv(argv), check=False, timeout=180).returncode
+class Demo:
+    """`tool` is the build folder's kvmig, as the user `migrator` of the cluster."""
+
+    def __init__(self, lab, build):
+        self.lab, self.build, self.kube = lab, build, Kube(lab)
+        self.vm = None
+
+    def _argv(self, command, *args):
+        return self.lab.ctl_argv([self.build / "kvmig", command, "--kubeconfig", self.kube.kubeconfig("migrator"), *args])
+
+    def tool(self, command, *args):
+        sys.stdout.flush()
+        return subprocess.run(self._argv(command, *args), check=False, timeout=180).returncode
+
+    def up(self):
+        say("the lab: two hosts with libvirtd, QEMU and Open vSwitch; OVN; and a Kubernetes API with KubeVirt on top")
+        self.lab.up(hosts=2, ovn=True)
+        self.kube.up(TIME_SCALE)
+        say("a guest on a shared claim, in a pod whose network an OVN CNI plugs")
+        self.vm = self.kube.create_vm(VM, disks=["shared:16M"])
+        self.vm.dirty(24, 20)
+        print(f"VMI {FULL_NAME} on {self.kube.vmi(VM)['status']['nodeName']}, address {self.vm.ip}, port {self.vm.lsp}, "
+              f"boot id {self.vm.status()['boot_id']}")
+
+    def show_numbers(self, report):
+        say("how long its service was away, and what happened when")
+        begin = report["started_unix_ms"]
+        for target in (t for probe in report["probes"] for t in probe["targets"]):
+            print(f"service away {target['gap_ms']} ms from {target['gap_begin_ms']} ms on: {target['target']}, "
+                  f"{target['tries']} tries, {target['failures']} failed")
+        kubernetes = report["kubernetes"]
+        seen = [(p["entered_seen_ms"] - begin, f"migration {kubernetes['migration']['name']} is {p['phase']}")
+                for p in kubernetes["phases"] if p.get("entered_seen_ms")]
+        seen += [(kubernetes["times"][key] - begin, text) for key, text in TOLD.items()
+                 if key.endswith("seen_ms") and kubernetes["times"].get(key)]
+        seen += [(n["at_ms"], f"port {n['what']}") for n in report["ports"][0]["timeline"] if n["what"] != "state"]
+        for at_ms, text in sorted(seen):
+            print(f"{at_ms:6} ms  {text}")
+
+    def migrate(self):
+        say("the plan")
+        if self.tool("plan", FULL_NAME) != 0:
+            return False
+        say("the migration")
+        file = self.build / "demo-kube-report.json"
+        if self.tool("migrate", FULL_NAME, "--report", file, *network_options(self.lab.ovn, self.vm)) != 0:
+            return False
+        self.show_numbers(json.loads(file.read_text()))
+        return True
+
+    def _explained(self, code):
+        """Asks until the explanation has the code."""
+        deadline = time.monotonic() + EXPLAIN_WITHIN_S
+        while time.monotonic() < deadline:
+            answer = subprocess.run(self._argv("explain", FULL_NAME, "--json"), check=False, timeout=60,
+                                    capture_output=True, text=True)
+            if code in {w["code"] for w in json.loads(answer.stdout)["waits"]}:
+                return True
+            time.sleep(0.2)
+        return False
+
+    def rescue(self):
+        say("somebody else starts a migration and forgets the port: the target's pod never gets its network")
+        self.kube.post_migration(VM, "forgetful")
+        found = self._explained("TARGET_NETWORK_NOT_READY")
+        say("kvmig explain")
+        self.tool("explain", FULL_NAME)
+        say("kvmig takes it over, with the port")
+        return self.tool("migrate", FULL_NAME, "--attach", "forgetful", *network_options(self.lab.ovn, self.vm)) == 0 and found
+
+    def run(self):
+        self.up()
+        before = self.vm.status()
+        moved = self.migrate()
+        rescued = moved and self.rescue()
+        say("where the guest is now")
+        self.tool("where", FULL_NAME, "--source", "kvmig-a", "--target", "kvmig-b")
+        say("where the port is now")
+        followed = show_port(self.lab.ovn, self.vm, self.kube.host_of(VM))
+        say("whether it is the same guest")
+        return 0 if show_guest(self.vm, before) and rescued and followed else 1
 
 
-def show_wait(lab, kube, build):
-    """Somebody else's migration, which does not know of the port: the CNI waits for it, and KubeVirt for the CNI."""
-    kube.post_migration(VM, "without-port")
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        argv = [build / "kvmig", "explain", FULL, "--json", "--kubeconfig", kube.kubeconfig("viewer")]
-        done = subprocess.run(lab.ctl_argv(argv), check=False, timeout=60, capture_output=True, text=True)
-        if "NETWORK" in json.loads(done.stdout or "{}").get("verdict", ""):
-            break
-        time.sleep(0.3)
-    run_tool(lab, kube, build, "explain", FULL)
-
-
-def show_numbers(report):
-    times = report.get("kubernetes", {}).get("times", {})
-    print(f"migration       {report['total_ms']:6} ms in all")
-    for target in (t for probe in report["probes"] for t in probe["targets"]):
-        print(f"service away    {target['gap_ms']:6} ms   {target['target']}: {target['tries']} tries, {target['failures']} failed")
-    for name, value in sorted(times.items(), key=lambda item: str(item[1])):
-        print(f"{name:26} {value}")
-    say("the port's way")
-    for line in report["ports"][0]["timeline"]:
-        print(f"{line['at_ms']:6} ms  {line['what']}")
-
-
-def demonstrate(lab, kube, build):
-    say("the lab: two hosts as nodes, OVN, a Kubernetes API server, KubeVirt's controllers simulated")
-    lab.up(hosts=2, ovn=True)
-    kube.up(TIME_SCALE)
-    vm = kube.create_vm(VM, disks=["shared:8M"])
-    before = vm.status()
-    run_tool(lab, kube, build, "hosts", "--vms")
-    say("the plan")
-    if run_tool(lab, kube, build, "plan", FULL) != 0:
-        return 1
-    say("a migration whose port nobody prepares: what does it wait for?")
-    show_wait(lab, kube, build)
-    say("the same migration, followed by somebody who takes the port along")
-    report_file = build / "demo-kube-report.json"
-    code = run_tool(lab, kube, build, "migrate", FULL, "--attach", "without-port", "--report", report_file,
-                    *network_options(lab.ovn, vm))
-    if code != 0:
-        return code
-    say("how long it took, and how long the service was away for a client behind OVN")
-    show_numbers(json.loads(report_file.read_text()))
-    say("where the guest is now")
-    run_tool(lab, kube, build, "where", FULL, "--source", "kvmig-a", "--target", "kvmig-b")
-    after, disks = vm.status(), vm.verify()
-    same = after["boot_id"] == before["boot_id"]
-    whole = all(d["complete"] for d in disks.values())
-    print(f"boot id {'unchanged' if same else 'CHANGED'}, writes {'complete' if whole else 'INCOMPLETE'}")
-    lab.ovn.assert_clean(vm.lsp, "b")
-    print("the port is bound to host b alone; no token and no temporary option is left")
-    say("and back, started by this tool")
-    code = run_tool(lab, kube, build, "migrate", FULL, "--target", "kvmig-a", *network_options(lab.ovn, vm))
-    return code if code else 0 if same and whole else 1
-
-
-def main():
-    build, keep = Path(sys.argv[1]).resolve(), "--keep" in sys.argv[2:]
-    lab = Lab()
-    lab.down()
-    kube = Kube(lab)
-    started = time.monotonic()
+def demonstrate(lab, build):
+    demo = Demo(lab, build)
     try:
-        code = demonstrate(lab, kube, build)
+        return demo.run()
     finally:
-        kube.down()
-        if not keep:
-            lab.down()
-    print(f"\n{'the guest was migrated, there and back' if code == 0 else 'the demo FAILED'}; it took "
-          f"{time.monotonic() - started:.0f} s")
-    return code
+        if "--keep" not in sys.argv:
+            demo.kube.down()
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("LC_ALL", "C.UTF-8")
-    sys.exit(main())
+    sys.exit(main(demonstrate))

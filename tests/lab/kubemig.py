@@ -44,6 +44,10 @@ class KubeTool(Tool):
     def probe(self, vm):
         return ["--probe", f"tcp:{vm.ip}:{HTTP}", "--probe-netns", self.ovn.client_netns]
 
+    def node_hosts(self):
+        """The options that name the libvirt of the nodes."""
+        return [word for host in self.kube.hosts() for word in ("--node-host", host.uri)]
+
     def start(self, vm, *options, source=None):
         """A `kvmig migrate` of the guest, which runs on host `source` (default: where its VMI is)."""
         source = source or self.kube.host_of(vm.name)

@@ -101,6 +101,12 @@ WATCH_FAULTS = {
 }
 
 
+CHANCE_FAULTS = [
+    {"kind": "cut", "watch": True, "after_lines": 4}, {"kind": "truncate", "watch": True, "after_bytes": 80},
+    {"kind": "gone", "watch": True, "in_stream": True, "after_lines": 3}, {"kind": "error", "status": 500},
+    {"kind": "throttle", "retry_after": 1}, {"kind": "split", "max": 9}, {"kind": "cut"}]
+
+
 @pytest.mark.parametrize("name", WATCH_FAULTS)
 def test_view_follows_through(cluster, proxy, tool, name):
     watch = tool.watch()
@@ -127,9 +133,7 @@ def test_versions_that_the_server_has_forgotten(cluster, proxy, tool):
 def test_many_faults_by_chance(cluster, proxy, tool):
     """All kinds of trouble at once, with the same dice each time."""
     watch = tool.watch()
-    for i, fault in enumerate(({"kind": "cut", "watch": True, "after_lines": 4}, {"kind": "truncate", "watch": True, "after_bytes": 80},
-                               {"kind": "gone", "watch": True, "in_stream": True, "after_lines": 3}, {"kind": "error", "status": 500},
-                               {"kind": "throttle", "retry_after": 1}, {"kind": "split", "max": 9}, {"kind": "cut"})):
+    for i, fault in enumerate(CHANCE_FAULTS):
         proxy.fault(**fault, probability=0.2, seed=i + 1)
     for i in range(3):
         proxy.cut()

@@ -71,12 +71,12 @@ def launchers(kube, vm):
 def test_there_and_back(kube, tool, vm, guest, ovn):
     for _ in range(2):
         now = KubeGuest(tool.lab, kube, vm)
-        report = tool.migrate(vm, *tool.port(vm), *tool.probe(vm))
+        report = tool.migrate(vm, *tool.port(vm), *tool.probe(vm), *tool.node_hosts())
         now.assert_moved()
         found = report["kubernetes"]["migration"]
         assert found["phase"] == "Succeeded" and phases_of(kube, found["name"]) == PHASES
         assert report["ports"][0]["state"] == "converged" and "activated" in timeline(report)
-        assert report["final"]["verdict"] == "SUCCEEDED"
+        assert report["final"]["verdict"] == "SUCCEEDED" and report["final"]["node_hosts"] == "agrees"
         assert report["kubernetes"]["network"]["endpoints_moved"], "the service was handed over"
         times = report["kubernetes"]["times"]
         assert times["copy_started_ms"] <= times["domain_ready_ms"] <= times["endpoints_moved_seen_ms"]
@@ -152,11 +152,11 @@ def vm_port_named(wait, vm):
 
 # ---- cancel ----------------------------------------------------------------------
 
-@pytest.mark.parametrize("phase,fault,role", [("Pending", "hold-scheduling", "attachment"), ("Scheduling", "hold-scheduling", "any")])
-def test_cancel_before_the_target_is_prepared(kube, tool, request, vm, guest, phase, fault, role):
+@pytest.mark.parametrize("phase,held_pod", [("Pending", "attachment"), ("Scheduling", "launcher")])
+def test_cancel_before_the_target_is_prepared(kube, tool, request, vm, guest, phase, held_pod):
     if phase == "Pending":
         request.getfixturevalue("hotplugged")
-    with kube.act(fault, role=role):
+    with kube.act("hold-scheduling", role=held_pod):
         migration = tool.start(vm, *tool.port(vm))
         kube.wait_phase(migration.vmim, phase)
         migration.cancel()
@@ -195,12 +195,12 @@ def test_cancel_while_the_target_is_prepared_deletes_its_pod_on_request(kube, to
 
 
 def test_cancel_while_it_copies(tool, held, vm, ovn):
-    migration = tool.start(vm, *tool.port(vm))
+    migration = tool.start(vm, *tool.port(vm), *tool.node_hosts())
     migration.wait_phase("Running")
     migration.cancel()
     code, report = migration.finish()
     assert code == CANCELLED, migration.stderr
-    assert report["ports"][0]["state"] == "rolled-back"
+    assert report["ports"][0]["state"] == "rolled-back" and report["final"]["node_hosts"] == "agrees"
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 
@@ -208,19 +208,25 @@ def test_cancel_while_it_copies(tool, held, vm, ovn):
 def test_cancel_of_an_eviction_tells_that_it_will_return_unless_that_is_stopped(kube, tool, held, vm):
     """The evacuation controller makes the migration; a cancel alone has it made again."""
     kube.control("POST", "/acts", {"kind": "evict", "namespace": NAMESPACE, "vmi": vm.name})
-    migration = tool.start(vm, "--attach", first_migration(kube, vm), *tool.port(vm))
-    migration.wait_phase("Running")
-    migration.cancel()
-    assert cancel_result(migration) == "will-return"
-    assert migration.finish()[0] == CANCELLED, migration.stderr
-    again = first_migration(kube, vm, but=migration.vmim)
-    migration = tool.start(vm, "--attach", again, *tool.port(vm), "--stop-evacuation")
-    migration.wait_phase("Running")
-    migration.cancel()
-    assert cancel_result(migration) == "accepted"
-    assert migration.finish()[0] == CANCELLED, migration.stderr
+    first = running_migration(kube, tool, vm)
+    cancelled = tool.start(vm, "--attach", first, "--cancel", *tool.port(vm, "--owner", "follower"))
+    assert cancel_result(cancelled) == "will-return"
+    assert cancelled.finish()[0] == CANCELLED, cancelled.stderr
+    again = running_migration(kube, tool, vm, but=first)
+    cancelled = tool.start(vm, "--attach", again, "--cancel", "--stop-evacuation", *tool.port(vm, "--owner", "follower"))
+    assert cancel_result(cancelled) == "accepted"
+    assert cancelled.finish()[0] == CANCELLED, cancelled.stderr
     assert "evacuationNodeName" not in kube.vmi(vm.name)["status"]
     held.assert_stayed()
+
+
+def running_migration(kube, tool, vm, but=None):
+    """Follows the migration that a controller makes, with the guest's port, until it copies, and leaves it; its name."""
+    name = first_migration(kube, vm, but)
+    follower = tool.start(vm, "--attach", name, *tool.port(vm, "--owner", "follower"))
+    follower.wait_phase("Running")
+    follower.kill()
+    return name
 
 
 def first_migration(kube, vm, but=None):
@@ -276,11 +282,13 @@ def test_target_is_lost_while_it_copies(kube, tool, held, vm, ovn):
 
 
 def test_source_reports_a_failure(kube, tool, held, vm):
-    text = "virError(Code=9, Domain=10, Message='operation failed: guest CPU doesn't match specification: missing features: erms')"
+    text = ("virError(Code=9, Domain=10, Message='operation failed: guest CPU doesn't match specification: "
+            "missing features: erms')")
     with kube.act("source-fails", seconds=1, text=text):
-        migration = tool.start(vm, *tool.port(vm))
+        migration = tool.start(vm, *tool.port(vm), *tool.node_hosts())
         code, report = migration.finish()
     assert code == FAILED, migration.stderr
+    assert report["final"]["node_hosts"] == "agrees"
     assert "erms" in json.dumps(report["kubernetes"])
     assert "erms" in json.dumps(report["error"])
     held.assert_stayed()
@@ -288,9 +296,10 @@ def test_source_reports_a_failure(kube, tool, held, vm):
 
 
 def test_copy_takes_too_long(kube, tool, held, vm):
-    kube.configure(bandwidthPerMigration="32Mi", completionTimeoutPerGiB=10)
-    report = tool.migrate(vm, *tool.port(vm), expect=FAILED)
-    assert report["kubernetes"]["migration"]["verdict"] == "COMPLETION_TIMEOUT", report["kubernetes"]
+    kube.configure(bandwidthPerMigration="32Mi", completionTimeoutPerGiB=3)
+    with kube.real_time():
+        report = tool.migrate(vm, *tool.port(vm), expect=FAILED)
+    assert report["kubernetes"]["migration"]["verdict"] == "ABORTED_BY_COMPLETION_TIMEOUT", report["kubernetes"]
     held.assert_stayed()
 
 

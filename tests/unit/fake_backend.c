@@ -147,7 +147,11 @@ static const struct kvmig__side *side_of(const struct fake_host *fake)
 {
     const struct fake_world *world = fake->world;
 
-    return &(world->call_returned ? world->sides_after : world->sides)[fake->index == 0 ? 0 : 1];
+    const size_t index = fake->index == 0 ? 0 : 1;
+
+    if (world->hosts_differ)
+        return &world->sides_hosts[index];
+    return &(world->call_returned ? world->sides_after : world->sides)[index];
 }
 
 /* Of "vm-0". */

@@ -62,6 +62,8 @@ struct fake_world {
     struct kvmig__side sides[2]; /* what source and target say, until the call has returned */
     struct kvmig__side sides_after[2]; /* what they say from then on */
     bool call_returned;
+    bool hosts_differ; /* from what the driver says: the hosts say sides_hosts */
+    struct kvmig__side sides_hosts[2];
     bool looks_again; /* UNDO tells a last reading: sides_last */
     struct kvmig__side sides_last[2];
     bool tells_handover, source_seen_stopped; /* FINISH tells on what it resumed the target */

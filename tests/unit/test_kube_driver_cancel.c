@@ -417,6 +417,24 @@ static void says_that_an_eviction_will_return(void **state)
     assert_int_equal(count("DELETE", VMIM), 1);
 }
 
+static void still_says_that_an_eviction_will_return_when_the_guest_has_stayed(void **state)
+{
+    (void)state;
+    session.wishes.attach = (char *)"";
+    world.evacuation_node = "node-a";
+    world.controller_owned = true;
+    make_driver();
+    kubevirt_creates("evac", "uid-evac");
+    go_to_running();
+    abort_call();
+    world.abort_requested = true;
+    migration_fails("Live migration has been aborted");
+    expect_error(KVMIG__STEP_MIGRATE, ECANCELED, "was cancelled");
+    migration_vanishes();
+    locate_on_source();
+    assert_int_equal(driver->ops->cancel_effect(driver), KVMIG_CANCEL_WILL_RETURN);
+}
+
 static void leaves_a_foreign_migration_alone_when_only_a_gate_failed(void **state)
 {
     (void)state;
@@ -504,6 +522,7 @@ int main(void)
         TEST(is_refused_when_post_copy_begins_before_it_takes_effect),
         TEST(withdraws_the_eviction_first),
         TEST(says_that_an_eviction_will_return),
+        TEST(still_says_that_an_eviction_will_return_when_the_guest_has_stayed),
         TEST(leaves_a_foreign_migration_alone_when_only_a_gate_failed),
         TEST(does_not_abort_a_foreign_migration_for_a_limit_of_its_own),
         TEST(names_a_target_pod_that_stays),

@@ -219,6 +219,7 @@ static void check_domain(const struct kvmig__kube_domain *domain)
     assert_int_equal(domain->hyperv.n, 2);
     IS(domain->hyperv.v[1], "reenlightenment");
     IS(domain->launch_security, "sevSNP");
+    IS(domain->firmware_uuid, "5d307ca9-b3ef-428c-8861-06e72d69f223");
     IS(domain->host_devices.v[0], "vendor.example/nic");
     IS(domain->gpus.v[0], "vendor.example/gpu");
     IS(domain->filesystems.v[0], "shared-files");

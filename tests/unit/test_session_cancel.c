@@ -116,6 +116,33 @@ static void in_running_the_call_is_aborted_and_undone(void **state)
     close_fixture(&f);
 }
 
+static void in_running_it_is_told_that_somebody_will_ask_again(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    f.world.cancel_effect = KVMIG_CANCEL_WILL_RETURN;
+    call_can_be_aborted(&f);
+    cancel_at(&f, KVMIG_PHASE_RUNNING);
+    assert_true(fake_heard(&f.caller, "cancel will-return"));
+    assert_int_equal(f.caller.end_phase, KVMIG_PHASE_CANCELLED);
+    close_fixture(&f);
+}
+
+static void in_running_nothing_is_deferred(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f);
+    f.world.cancel_effect = KVMIG_CANCEL_DEFERRED;
+    call_can_be_aborted(&f);
+    cancel_at(&f, KVMIG_PHASE_RUNNING);
+    assert_true(fake_heard(&f.caller, "cancel accepted"));
+    close_fixture(&f);
+}
+
 static void in_running_the_call_wins_the_race(void **state)
 {
     struct fixture f;
@@ -301,6 +328,8 @@ int main(void)
         cmocka_unit_test(in_preparing_although_the_step_fails),
         cmocka_unit_test(in_target_ready_before_the_call),
         cmocka_unit_test(in_running_the_call_is_aborted_and_undone),
+        cmocka_unit_test(in_running_it_is_told_that_somebody_will_ask_again),
+        cmocka_unit_test(in_running_nothing_is_deferred),
         cmocka_unit_test(in_running_the_call_wins_the_race),
         cmocka_unit_test(in_running_the_call_fails_but_the_guest_has_moved),
         cmocka_unit_test(in_running_a_host_falls_silent),

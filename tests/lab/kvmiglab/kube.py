@@ -6,6 +6,7 @@ simulator wants done on a host is done by agent.py.
 """
 import contextlib
 import os
+import shutil
 import subprocess
 import time
 
@@ -39,10 +40,14 @@ class Kube:
 
     def __init__(self, lab):
         self._lab = lab
-        self._processes = {}
+        self._processes, self._time_scale, self._real = {}, 1.0, True
         self.folder = settings.state_dir() / "kube"
         self.api = KubeApi(self.folder)
         self.controller_api = KubeApi(self.folder, "kubevirt-controller")
+
+    def hosts(self):
+        """The nodes: a third host, which other tests may have made, is none of them."""
+        return self._lab.hosts()[:2]
 
     # ---- life -----------------------------------------------------------------
 
@@ -67,7 +72,8 @@ class Kube:
 
     def up(self, time_scale=1.0, real=True):
         """Start server and simulator, and make the nodes. Not `real`: nothing is done on the hosts, time passes instead."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)  # of a cluster before
+        self.folder.mkdir(parents=True)
         self._start("api", "api", "--data", self.folder)
         proc.wait_until(self._serving, "the Kubernetes API", 60, step=0.1)
         self.api.create("namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -77,16 +83,17 @@ class Kube:
         made["status"] = kubeobjects.kubevirt()["status"]
         self.controller_api.request("PUT", self.api.path("kubevirts", "kubevirt", "kubevirt", "status"), made)
         self.configure()
-        for host in self._lab.hosts():
+        for host in self.hosts():
             self.api.create("nodes", kubeobjects.node(host))
-        self.start_simulator(time_scale, real)
+        self._time_scale, self._real = time_scale, real
+        self._start_simulator(time_scale)
 
     def compact(self):
         """The server forgets all versions but the last: who goes on from an older one gets 410."""
         return self.api.request("POST", "/kvmig/compact")
 
-    def start_simulator(self, time_scale, real=True):
-        agent = ["--agent", settings.SOURCE_DIR / "kube-agent"] if real else []
+    def _start_simulator(self, time_scale):
+        agent = ["--agent", settings.SOURCE_DIR / "kube-agent"] if self._real else []
         self._start("sim", "sim", "--kubeconfig", self.kubeconfig("kubevirt-controller"), "--time-scale", str(time_scale),
                     "--control", CONTROL, *agent)
         proc.wait_until(self._simulating, "the simulator", 30, step=0.1)
@@ -97,6 +104,17 @@ class Kube:
         with contextlib.suppress(OSError, LabError):
             return self.control("GET", "/acts") is not None
         return False
+
+    @contextlib.contextmanager
+    def real_time(self):
+        """For `with`: KubeVirt's limits last as long as they say, so that a client can compute with them."""
+        self._stop("sim")
+        self._start_simulator(1.0)
+        try:
+            yield
+        finally:
+            self._stop("sim")
+            self._start_simulator(self._time_scale)
 
     def start_proxy(self, *options):
         return Proxy(self, *options)
@@ -111,9 +129,6 @@ class Kube:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait(15)
-
-    def stop_simulator(self):
-        self._stop("sim")
 
     def stop_proxy(self):
         self._stop("proxy")
@@ -132,7 +147,7 @@ class Kube:
         """What a test may have changed, as it was; ended migrations are forgotten, and with them KubeVirt's back-off."""
         self.control("DELETE", "/acts")
         self.configure()
-        for host in self._lab.hosts():
+        for host in self.hosts():
             self.api.patch("nodes", {"spec": {"unschedulable": None, "taints": None}}, name=host.hostname)
         for kind in ("resourcequotas", "vmim"):
             for left in self.api.list(kind, NAMESPACE):
@@ -169,7 +184,7 @@ class Kube:
             yield f"{len(alive)} launcher pods of VMI {name}: {', '.join(alive)}"
 
     def _left_on_hosts(self):
-        for host in self._lab.hosts():
+        for host in self.hosts():
             running = [n for n in vm.names() if host.qemu_pids(n)]
             taps = {port["tap"] for n in running for port in vm.load_record(n)["ports"]}
             for tap in cni.taps(host.ns):
@@ -184,13 +199,13 @@ class Kube:
 
     def beat(self):
         """Heartbeats, which KubeVirt's node agents would write every minute or two."""
-        for host in self._lab.hosts():
+        for host in self.hosts():
             self.api.patch("nodes", {"metadata": {"annotations": {"kubevirt.io/heartbeat": kubeobjects.now()}}},
                            name=host.hostname)
 
     def change_nodes(self):
         """The kubelets offer a little more or less memory than before."""
-        for host in self._lab.hosts():
+        for host in self.hosts():
             have = self.api.get("nodes", name=host.hostname)["status"]["allocatable"]["memory"]
             less = "16000Mi" if have != "16000Mi" else "16100Mi"
             self.api.patch("nodes", {"status": {"allocatable": {"memory": less}}}, name=host.hostname, sub="status")
@@ -240,7 +255,7 @@ class Kube:
         self._lab.ovn.add_vm_ports(record, host)
         made.save()
         for disk in record["disks"]:
-            storage.create_disk(disk, on, self._lab.hosts())
+            storage.create_disk(disk, on, self.hosts())
         claims = self._claims(record, on)
         if service:
             self.api.create("services", kubeobjects.service(name), NAMESPACE)
@@ -287,7 +302,7 @@ class Kube:
             self.api.delete("pvc", NAMESPACE, claim)
             self.api.delete("pv", name=f"pv-{claim}")
         guest.destroy()
-        for host in self._lab.hosts():
+        for host in self.hosts():
             for port in guest.ports:
                 self._lab.ovn.chassis(host.name).unplug(port["tap"])
         self._lab.ovn.remove_vm_ports(guest.record)
@@ -315,7 +330,7 @@ class Kube:
     def host_of(self, name):
         """The lab's name of the host that the VMI runs on."""
         node = self.vmi(name)["status"]["nodeName"]
-        return next(h.name for h in self._lab.hosts() if h.hostname == node)
+        return next(h.name for h in self.hosts() if h.hostname == node)
 
     def pods(self, name):
         """Pods of a VMI, ended ones too."""

@@ -15,7 +15,8 @@ GROUPS = {
     "nodes": "/api/v1", "pods": "/api/v1", "events": "/api/v1", "namespaces": "/api/v1",
     "persistentvolumeclaims": "/api/v1", "persistentvolumes": "/api/v1", "resourcequotas": "/api/v1",
     "services": "/api/v1", "endpointslices": "/apis/discovery.k8s.io/v1", "storageclasses": "/apis/storage.k8s.io/v1",
-    "rolebindings": "/apis/rbac.authorization.k8s.io/v1", "virtualmachines": "/apis/kubevirt.io/v1", "virtualmachineinstances": "/apis/kubevirt.io/v1",
+    "rolebindings": "/apis/rbac.authorization.k8s.io/v1",
+    "virtualmachines": "/apis/kubevirt.io/v1", "virtualmachineinstances": "/apis/kubevirt.io/v1",
     "virtualmachineinstancemigrations": "/apis/kubevirt.io/v1", "kubevirts": "/apis/kubevirt.io/v1",
     "migrationpolicies": "/apis/migrations.kubevirt.io/v1alpha1",
 }

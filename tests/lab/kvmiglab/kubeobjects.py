@@ -74,7 +74,8 @@ def claim_name(vm, index):
 
 def vmi_spec(record, claims):
     return {"architecture": "amd64", "evictionStrategy": "LiveMigrate",
-            "domain": {"cpu": {"model": CPU_MODEL, "sockets": 1, "cores": 1, "threads": 1},
+            "domain": {**({"firmware": {"uuid": record["uuid"]}} if "uuid" in record else {}),
+                       "cpu": {"model": CPU_MODEL, "sockets": 1, "cores": 1, "threads": 1},
                        "machine": {"type": MACHINE}, "memory": {"guest": f"{record['memory']}Mi"},
                        "resources": {"requests": {"memory": f"{record['memory']}Mi"}},
                        "devices": {"disks": [{"name": f"disk{i}", "disk": {"bus": "virtio"}} for i, _ in enumerate(claims)],

@@ -74,7 +74,9 @@ func TestTheBuiltinRolesGiveEachUserItsRights(t *testing.T) {
 	}{
 		{"migrator", "create kubevirt.io virtualmachineinstancemigrations default", true},
 		{"migrator", "patch kubevirt.io virtualmachines default vm1", true},
-		{"migrator", "patch kubevirt.io virtualmachineinstances default vm1", false},
+		{"migrator", "patch kubevirt.io virtualmachineinstances default vm1", true}, // to label them
+		{"migrator", "update kubevirt.io virtualmachineinstances default vm1", false},
+		{"migrator", "delete kubevirt.io virtualmachineinstances default vm1", false},
 		{"migrator", "list - secrets default", false},
 		{"migrator", "create migrations.kubevirt.io migrationpolicies", true},
 		{"viewer", "list - pods", true},
