@@ -109,7 +109,8 @@ static void note_onto_itself(const struct kvmig__check *c, const struct kvmig__d
     struct kvmig__detail d = evidence(job);
     const char *rest;
 
-    mount = facts && job->target.path ? kvmig__fact_mount_of(facts, c->target->name, job->target.path, &rest) : NULL;
+    mount = facts && job->target.path ? kvmig__fact_mount_of(facts, kvmig__observed_target(c), job->target.path, &rest)
+                                      : NULL;
     if (mount)
         kvmig__detail_str(&d, "file_system", mount->source);
     kvmig__note(c, "BLOCK_COPY_ONTO_SAME_STORAGE", KVMIG_SEVERITY_BLOCKER, kvmig__object_disk(job->plan.target), &d,

@@ -66,6 +66,9 @@ void kvmig__check_facts(const struct kvmig__wires *wires, struct kvmig_findings 
 void kvmig__check_facts_target(const struct kvmig__wires *wires, const char *target, struct kvmig_findings *out);
 
 /* ---- libvirt only ---- */
+/* What observations call the target. If none was named it has no name; then the one host beside the source that they tell of is meant.
+ * NULL: there is none, or there are several (facts_versions.c). */
+const char *kvmig__observed_target(const struct kvmig__check *c);
 /* Combinations of libvirt_flags that libvirt refuses (facts_flags.c); part of kvmig__check_request(). */
 void kvmig__check_flags(const struct kvmig__check *c);
 /* libvirt_flags ask for a copy and leave the choice of disks open. */

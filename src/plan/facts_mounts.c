@@ -245,7 +245,7 @@ struct kvmig__identity kvmig__facts_identity(const struct kvmig__check *c, const
     if (!facts || !facts->mounts.n)
         return ANSWER(UNKNOWN, NULL);
     a = kvmig__fact_mount_of(facts, c->source->name, source->path, &rest_a);
-    b = kvmig__fact_mount_of(facts, c->target->name, target->path, &rest_b);
+    b = kvmig__fact_mount_of(facts, kvmig__observed_target(c), target->path, &rest_b);
     return a && b ? compare_mounts(a, rest_a, b, rest_b) : ANSWER(UNKNOWN, NULL);
 }
 

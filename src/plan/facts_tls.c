@@ -123,9 +123,15 @@ static char *name_dialled(const struct kvmig__check *c)
 
 /* ---- the certificates of a host ---- */
 
-static bool is_of(const struct kvmig__fact_certificate *certificate, const struct kvmig__host *host)
+static const char *name_of(const struct kvmig__check *c, const struct kvmig__host *host)
 {
-    return kvmig__host_names_match(certificate->node, host->name);
+    return host == c->target ? kvmig__observed_target(c) : host->name;
+}
+
+static bool is_of(const struct kvmig__check *c, const struct kvmig__fact_certificate *certificate,
+                  const struct kvmig__host *host)
+{
+    return kvmig__host_names_match(certificate->node, name_of(c, host));
 }
 
 /* One that fits, if there are several: QEMU and the daemon may have one each. name NULL fits any. */
@@ -137,10 +143,15 @@ static const struct kvmig__fact_certificate *find(const struct kvmig__check *c, 
     for (size_t i = 0; i < facts->certificates.n; i++) {
         const struct kvmig__fact_certificate *certificate = &facts->certificates.v[i];
 
-        if (is_of(certificate, host) && (!name || certificate_fits(certificate, name)))
+        if (is_of(c, certificate, host) && (!name || certificate_fits(certificate, name)))
             return certificate;
     }
     return NULL;
+}
+
+static char *object_of(const struct kvmig__check *c, const struct kvmig__host *host)
+{
+    return kvmig__asprintf("node/%s", name_of(c, host));
 }
 
 static void add_names(const struct kvmig__check *c, struct kvmig__detail *d)
@@ -150,7 +161,7 @@ static void add_names(const struct kvmig__check *c, struct kvmig__detail *d)
     for (size_t i = 0; i < c->view->facts->certificates.n; i++) {
         const struct kvmig__fact_certificate *certificate = &c->view->facts->certificates.v[i];
 
-        if (!is_of(certificate, c->target))
+        if (!is_of(c, certificate, c->target))
             continue;
         for (size_t k = 0; k < certificate->dns.n; k++)
             kvmig__strlist_add_new(&dns, certificate->dns.v[k]);
@@ -171,10 +182,10 @@ static void note_mismatch(const struct kvmig__check *c, const char *name)
 
     kvmig__detail_str(&d, "name", name);
     add_names(c, &d);
-    kvmig__note(c, "TLS_HOSTNAME_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
+    kvmig__note(c, "TLS_HOSTNAME_MISMATCH", KVMIG_SEVERITY_BLOCKER, object_of(c, c->target), &d,
                 "Dial a name that the certificate has, give it as tls_destination, or have a certificate made that has "
                 "this one.",
-                "The certificate of %s does not hold %s, by which it would be dialled.", c->target->name, name);
+                "The certificate of %s does not hold %s, by which it would be dialled.", name_of(c, c->target), name);
 }
 
 /* The name that would be dialled is not known, only what the host is called here. */
@@ -182,21 +193,22 @@ static void check_label(const struct kvmig__check *c)
 {
     struct kvmig__detail d = { 0 };
 
-    if (c->request->migrate_uri || find(c, c->target, c->target->name))
+    if (c->request->migrate_uri || find(c, c->target, name_of(c, c->target)))
         return;
     for (size_t i = 0; i < c->view->facts->certificates.n; i++) {
         const struct kvmig__fact_certificate *certificate = &c->view->facts->certificates.v[i];
 
-        for (size_t k = 0; is_of(certificate, c->target) && k < certificate->dns.n; k++) {
-            if (kvmig__host_names_match(certificate->dns.v[k], c->target->name) || certificate->dns.v[k][0] == '*')
+        for (size_t k = 0; is_of(c, certificate, c->target) && k < certificate->dns.n; k++) {
+            if (kvmig__host_names_match(certificate->dns.v[k], name_of(c, c->target)) ||
+                certificate->dns.v[k][0] == '*')
                 return;
         }
     }
     add_names(c, &d);
-    kvmig__note(c, "TLS_NAME_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d,
+    kvmig__note(c, "TLS_NAME_UNVERIFIED", KVMIG_SEVERITY_INFO, object_of(c, c->target), &d,
                 "Give migrate_uri or tls_destination, so that the name can be compared.",
                 "The certificate of %s does not hold that name, and it is not known by which name it would be dialled.",
-                c->target->name);
+                name_of(c, c->target));
 }
 
 /* ---- time ---- */
@@ -225,7 +237,7 @@ static void check_time(const struct kvmig__check *c, const struct kvmig__host *h
     for (size_t i = 0; i < c->view->facts->certificates.n; i++) {
         const struct kvmig__fact_certificate *certificate = &c->view->facts->certificates.v[i];
 
-        if (!is_of(certificate, host) || (name && !certificate_fits(certificate, name)))
+        if (!is_of(c, certificate, host) || (name && !certificate_fits(certificate, name)))
             continue;
         if (is_timely(certificate, now))
             return;
@@ -237,9 +249,9 @@ static void check_time(const struct kvmig__check *c, const struct kvmig__host *h
     kvmig__detail_uint(&d, early ? "not_before" : "not_after", (uint64_t)(early ? bad->not_before : bad->not_after));
     kvmig__detail_uint(&d, "now", (uint64_t)now);
     kvmig__note(c, early ? "TLS_CERTIFICATE_NOT_YET_VALID" : "TLS_CERTIFICATE_EXPIRED", KVMIG_SEVERITY_BLOCKER,
-                kvmig__object_node(host), &d,
+                object_of(c, host), &d,
                 early ? "Look at the clocks of the hosts, or wait." : "Have the certificate renewed.",
-                "The certificate of %s %s.", host->name, early ? "is not valid yet" : "has expired");
+                "The certificate of %s %s.", name_of(c, host), early ? "is not valid yet" : "has expired");
 }
 
 /* ---- all of it ---- */

@@ -7,6 +7,34 @@
 
 #include <stdlib.h>
 
+/* Keeps the first other than the source; false: there is a second. */
+static bool add_other(const struct kvmig__check *c, const char *node, const char **other)
+{
+    if (!node || kvmig__host_names_match(node, c->source->name) || kvmig__host_names_match(node, *other))
+        return true;
+    if (*other)
+        return false;
+    *other = node;
+    return true;
+}
+
+const char *kvmig__observed_target(const struct kvmig__check *c)
+{
+    const struct kvmig__facts *facts = c->view->facts;
+    const char *other = NULL;
+    bool only = true;
+
+    if (!facts || kvmig__view_find_host(c->view, c->target->name) == c->target)
+        return c->target->name;
+    for (size_t i = 0; i < facts->mounts.n; i++)
+        only = only && add_other(c, facts->mounts.v[i].node, &other);
+    for (size_t i = 0; i < facts->certificates.n; i++)
+        only = only && add_other(c, facts->certificates.v[i].node, &other);
+    for (size_t i = 0; i < facts->port_hosts.n; i++)
+        only = only && add_other(c, facts->port_hosts.v[i].host, &other);
+    return only ? other : NULL;
+}
+
 static const struct kvmig__fact_versions *side_of(const struct kvmig__check *c, const struct kvmig__host *host)
 {
     const struct kvmig__facts *facts = c->view->facts;
@@ -59,7 +87,7 @@ void kvmig__kube_check_versions(const struct kvmig__kube_check *c, const struct 
     need = kvmig__version_text(facts->source.qemu);
     kvmig__detail_str(&d, "source", need);
     kvmig__detail_str(&d, "target", have);
-    kvmig__kube_note(c, "QEMU_OLDER", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_vm(c), &d,
+    kvmig__kube_note(c, "QEMU_OLDER", KVMIG_SEVERITY_WARN, kvmig__kube_object_vm(c), &d,
                      "Let KubeVirt be rolled back on no node while VMs of the newer one run.",
                      "QEMU in the launcher of the target (%s) is older than in that of the source (%s).", have, need);
     free(have);

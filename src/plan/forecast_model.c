@@ -159,8 +159,10 @@ static void switch_to_post(struct copy *c, struct kvmig__copy_out *out)
     const double wait_s = c->in->post_after_s, sent = fmin(c->left, wait_s * c->in->rate);
     double left;
 
-    c->hot *= 1 - sent / c->left;
-    c->quiet *= 1 - sent / c->left;
+    if (c->left > 0) {
+        c->hot *= 1 - sent / c->left;
+        c->quiet *= 1 - sent / c->left;
+    }
     dirty(c, wait_s);
     left = c->hot + c->quiet;
 

@@ -160,10 +160,8 @@ static void judge(const struct planning *p, const struct kvmig__host *target, st
         kvmig__check_known_problems(&c, out->disks.v, out->disks.n);
         check_target_limit(p, &c);
     }
-    if (kvmig__view_find_host(p->view, target->name) == target) {
-        kvmig__check_certificates(&c);
-        kvmig__check_facts_target(&p->wires, target->name, &out->findings);
-    }
+    kvmig__check_certificates(&c);
+    kvmig__check_facts_target(&p->wires, kvmig__observed_target(&c), &out->findings);
     kvmig__findings_sort(&out->findings);
     out->verdict = kvmig__verdict_of(&p->common, &out->findings);
     kvmig__candidate_rank(out, p->request, p->vm.domain, p->vm.source, target);
