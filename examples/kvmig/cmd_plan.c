@@ -118,6 +118,30 @@ static void print_candidates(const struct kvmig_plan *plan, FILE *out)
         fprintf(out, "  and %zu more; --json lists all\n", kvmig_plan_candidate_count(plan) - MAX_CANDIDATES);
 }
 
+/* What would make a blocked VM movable. */
+static void print_remedies(const struct kvmig_plan *plan, FILE *out)
+{
+    const struct kvmig_findings *remedies = kvmig_plan_remedies(plan);
+    const size_t n = kvmig_findings_count(remedies);
+    const char *target = kvmig_plan_remedy_target(plan);
+    bool never = false;
+
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        never = never || kvmig_finding_mend(kvmig_findings_get(remedies, i)) == KVMIG_MEND_NEVER;
+    fprintf(out, "\n%s%s%s:\n",
+            never ? "It cannot be made movable as it runs. What stands against it at least" : "To make it movable",
+            target ? never ? ", with target " : " to " : "", target ? target : "");
+    for (size_t i = 0; i < n; i++) {
+        const struct kvmig_finding *finding = kvmig_findings_get(remedies, i);
+        const char *hint = kvmig_finding_hint(finding);
+
+        fprintf(out, "  %s: %s (%s)%s%s\n", kvmig_mend_name(kvmig_finding_mend(finding)), kvmig_finding_code(finding),
+                kvmig_finding_object(finding), *hint ? ": " : "", hint);
+    }
+}
+
 static const char *explain_verdict(int32_t verdict)
 {
     switch (verdict) {
@@ -152,6 +176,7 @@ void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *
     print_findings(kvmig_plan_findings(plan), notes, out);
     print_candidates(plan, out);
     forecast_print(plan, out);
+    print_remedies(plan, out);
 }
 
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)

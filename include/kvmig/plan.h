@@ -23,6 +23,20 @@ enum kvmig_verdict {
     KVMIG_VERDICT_SOURCE = 5, /**< candidates only: this host is the source */
 };
 
+/** What kind of change takes a blocker away, cheapest first. Append-only. Since: 0.1.0 */
+enum kvmig_mend {
+    KVMIG_MEND_REQUEST = 1, /**< other options, or another destination, in the request */
+    KVMIG_MEND_WAIT = 2, /**< it ends by itself */
+    KVMIG_MEND_VM = 3, /**< a change of the VM, or of its state, that needs no restart */
+    KVMIG_MEND_TARGET = 4, /**< a change of the target's configuration */
+    KVMIG_MEND_CLUSTER = 5, /**< a change of the cluster's configuration */
+    KVMIG_MEND_ROOM = 6, /**< room has to be made: on the target, in a pool, in a quota */
+    KVMIG_MEND_STORAGE = 7, /**< a disk has to get other storage */
+    KVMIG_MEND_RESTART = 8, /**< a change of the VM that takes effect with a restart of the guest */
+    KVMIG_MEND_UPGRADE = 9, /**< other versions on a host */
+    KVMIG_MEND_NEVER = 10, /**< nothing helps as long as this guest runs as it does */
+};
+
 /** How a disk gets to the target. Append-only. Since: 0.1.0 */
 enum kvmig_disk_method {
     KVMIG_DISK_SHARED = 1, /**< both hosts see the same storage */
@@ -206,6 +220,20 @@ KVMIG_API const struct kvmig_findings *kvmig_plan_candidate_findings(const struc
  * and past the end. Borrowed. Threads: any. Since: 0.1.0
  */
 KVMIG_API const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan, size_t index);
+
+/**
+ * Of a blocked plan: the smallest set of blockers over all candidates that have to be mended before nothing known stands against a
+ * migration to kvmig_plan_remedy_target(); cheapest first, each with its advice (kvmig_finding_hint()) and kind of change
+ * (kvmig_finding_mend()). If one of them is KVMIG_MEND_NEVER, the VM cannot be made movable. Empty if the plan is not blocked. NULL
+ * for NULL. Borrowed from the plan. Threads: any. Since: 0.1.0
+ */
+KVMIG_API const struct kvmig_findings *kvmig_plan_remedies(const struct kvmig_plan *plan);
+/** The host that the VM could move to then; NULL if there is none, or the plan is not blocked. Borrowed. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_plan_remedy_target(const struct kvmig_plan *plan);
+/** What kind of change takes a blocker away: an enum kvmig_mend; 0 for NULL and what is no blocker. Threads: any. Since: 0.1.0 */
+KVMIG_API int32_t kvmig_finding_mend(const struct kvmig_finding *finding);
+/** "request", "wait", ..., "never"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_mend_name(int32_t mend);
 
 /**
  * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.

@@ -7,7 +7,7 @@
 #define KVMIG_SRC_CODES_H
 
 #include "base/base.h"
-#include <kvmig/finding.h>
+#include <kvmig/plan.h>
 
 /* Where a code is said; the page has one table for each. */
 enum kvmig__code_section {
@@ -36,20 +36,19 @@ enum kvmig__code_section {
     KVMIG__N_CODE_SECTIONS,
 };
 
-/* What kind of change takes a blocker away, cheapest first: the smallest set of changes prefers the lower one. */
+/* enum kvmig_mend of kvmig/plan.h, and NONE for what is no blocker, or has nothing of its own to mend. */
 enum kvmig__mend {
-    KVMIG__MEND_NONE, /* no blocker, or nothing of its own to mend */
-    KVMIG__MEND_REQUEST, /* other options, or another destination, in the request */
-    KVMIG__MEND_WAIT, /* it ends by itself */
-    KVMIG__MEND_VM, /* a change of the VM that takes effect while it runs */
-    KVMIG__MEND_TARGET, /* a change of the target's configuration */
-    KVMIG__MEND_CLUSTER, /* a change of the cluster's configuration */
-    KVMIG__MEND_ROOM, /* room has to be made: on the target, in a pool, in a quota */
-    KVMIG__MEND_STORAGE, /* a disk has to get other storage */
-    KVMIG__MEND_RESTART, /* a change of the VM that needs a restart of the guest */
-    KVMIG__MEND_UPGRADE, /* other versions on a host */
-    KVMIG__MEND_NEVER, /* nothing helps as long as this guest runs with this target */
-    KVMIG__N_MENDS,
+    KVMIG__MEND_NONE,
+    KVMIG__MEND_REQUEST = KVMIG_MEND_REQUEST,
+    KVMIG__MEND_WAIT = KVMIG_MEND_WAIT,
+    KVMIG__MEND_VM = KVMIG_MEND_VM,
+    KVMIG__MEND_TARGET = KVMIG_MEND_TARGET,
+    KVMIG__MEND_CLUSTER = KVMIG_MEND_CLUSTER,
+    KVMIG__MEND_ROOM = KVMIG_MEND_ROOM,
+    KVMIG__MEND_STORAGE = KVMIG_MEND_STORAGE,
+    KVMIG__MEND_RESTART = KVMIG_MEND_RESTART,
+    KVMIG__MEND_UPGRADE = KVMIG_MEND_UPGRADE,
+    KVMIG__MEND_NEVER = KVMIG_MEND_NEVER,
 };
 
 struct kvmig__code {

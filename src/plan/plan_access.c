@@ -73,6 +73,7 @@ static void plan_free(struct kvmig_plan *plan)
     kvmig__candidates_clear(&plan->candidates);
     kvmig__kube_lazy_free(plan->lazy);
     kvmig__forecast_clear(&plan->forecast);
+    kvmig__remedies_free(plan->remedies);
     disks_clear(plan->disks.v, plan->disks.n);
     kvmig__findings_clear(&plan->findings);
     kvmig__request_clear(&plan->request);

@@ -92,6 +92,13 @@ struct kvmig__candidates {
     size_t n;
 };
 
+/* What would have to change, of a plan that is blocked (remedy.c). */
+struct kvmig__remedies {
+    char *target; /* after which it could move there; NULL if there is no candidate */
+    bool possible; /* no change is KVMIG_MEND_NEVER */
+    struct kvmig_findings changes; /* blockers, cheapest to mend first */
+};
+
 /* Limits as they stand when the plan is made (cluster/limits.h counts them). */
 struct kvmig__slots {
     uint32_t max_migrations, max_outbound, max_inbound;
@@ -118,6 +125,7 @@ struct kvmig_plan {
     struct kvmig__candidates candidates; /* best first, the source excluded; ask kvmig__plan_candidates() */
     struct kvmig__kube_lazy *lazy; /* KubeVirt: what they are written out from when somebody asks (plan/kube_lazy.c) */
     struct kvmig__forecast forecast;
+    struct kvmig__remedies *remedies; /* atomic; NULL = nobody has asked yet */
     bool kube; /* of a Kubernetes cluster: vm is "NAMESPACE/NAME", uuid the VMI's UID, disks are its volumes */
     bool attached; /* not judged: follows the migration that somebody else started */
 };
@@ -148,6 +156,11 @@ void kvmig__kube_lazy_free(struct kvmig__kube_lazy *lazy); /* NULL is ignored */
 /* Asks for the target that was found, and keeps no other candidate. node: of a KubeVirt plan that is not written out yet, its place.
  * Only for a plan that nobody else has seen. */
 void kvmig__plan_keep_target(struct kvmig_plan *plan, size_t node);
+/* The changes after which it could move; empty if it is not blocked. Any thread. */
+const struct kvmig__remedies *kvmig__plan_remedies(const struct kvmig_plan *plan);
+void kvmig__remedies_free(struct kvmig__remedies *remedies); /* NULL is ignored */
+int32_t kvmig__finding_mend(const struct kvmig_finding *finding); /* enum kvmig_mend of a blocker */
+
 /* The same plan with another target; a new plan, owned. */
 struct kvmig_plan *kvmig__plan_retarget(const struct kvmig_plan *plan, const char *target);
 

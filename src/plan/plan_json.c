@@ -159,6 +159,28 @@ static struct json_object *candidates_to_json(const struct kvmig_plan *plan)
     return array;
 }
 
+static struct json_object *remedies_to_json(const struct kvmig_plan *plan)
+{
+    const struct kvmig__remedies *remedies = kvmig__plan_remedies(plan);
+    struct json_object *object = json_object_new_object(), *changes = json_object_new_array();
+
+    kvmig__json_add_str(object, "target", remedies->target);
+    kvmig__json_add_bool(object, "possible", remedies->possible);
+    for (size_t i = 0; i < remedies->changes.n; i++) {
+        const struct kvmig_finding *finding = &remedies->changes.v[i];
+        struct json_object *change = json_object_new_object();
+
+        kvmig__json_add_str(change, "kind", kvmig_mend_name(kvmig__finding_mend(finding)));
+        kvmig__json_add_str(change, "code", finding->code);
+        kvmig__json_add_str(change, "object", finding->object);
+        kvmig__json_add_str(change, "host", finding->host);
+        kvmig__json_add_str(change, "hint", finding->hint);
+        json_object_array_add(changes, change);
+    }
+    json_object_object_add(object, "changes", changes);
+    return object;
+}
+
 /* All but the candidates. */
 static struct json_object *plan_to_json(const struct kvmig_plan *plan)
 {
@@ -206,6 +228,8 @@ int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json)
     json_object_object_add(object, "candidates", candidates_to_json(plan));
     if (plan->forecast.known)
         json_object_object_add(object, "forecast", kvmig__forecast_json(&plan->forecast));
+    if (plan->verdict == KVMIG_VERDICT_BLOCKED)
+        json_object_object_add(object, "remedies", remedies_to_json(plan));
     json_object_object_add(object, "request", request_to_json(&plan->request));
     *out_json = kvmig__json_take_string(object);
     return 0;
