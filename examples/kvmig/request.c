@@ -282,6 +282,8 @@ int request_read(const struct command *command, struct settings *settings, struc
         settings->source = json_text(request, "source");
     if (!settings->target)
         settings->target = json_text(request, "target");
+    if (json_text(request, "intent") && !strcmp(json_text(request, "intent"), "drain"))
+        settings->plan_flags |= KVMIG_PLAN_FOR_DRAIN;
     take_flag(policy, "allow_postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
     take_flag(policy, "allow_auto_converge", settings, KVMIG_PLAN_AUTO_CONVERGE);
     take_options(settings, json_member(request, "options"), json_text(request, "backend"));

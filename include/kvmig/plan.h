@@ -76,6 +76,8 @@ enum kvmig_plan_flags {
     KVMIG_PLAN_ABORT_ON_IO_ERROR = 1 << 8, /**< VIR_MIGRATE_ABORT_ON_ERROR */
     KVMIG_PLAN_ANY_TARGET =
         1 << 9, /**< KubeVirt: the plan's target is a forecast; the scheduler chooses, nothing is pinned */
+    KVMIG_PLAN_FOR_DRAIN =
+        1 << 10, /**< KubeVirt: a drain of the source is to move it; what that endangers is told, too */
 };
 
 /**

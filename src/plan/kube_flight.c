@@ -178,22 +178,41 @@ static void check_utility_volumes(const struct kvmig__kube_check *c)
     kvmig__strlist_clear(&names);
 }
 
-static void check_drain(const struct kvmig__kube_check *c)
+static void note_evacuation(const struct kvmig__kube_check *c)
 {
-    bool drained = c->vmi->evacuation_node && *c->vmi->evacuation_node;
     struct kvmig__detail d = { 0 };
 
-    if (drained) {
-        kvmig__detail_str(&d, "node", c->vmi->evacuation_node);
-        kvmig__kube_note(c, "EVACUATION_OWNS_MIGRATION", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
-                         "Let the drain move it, or end the drain first (subresource evacuate/cancel).",
-                         "The VM is being evacuated from %s: KubeVirt starts a migration of its own, again and again.",
-                         c->vmi->evacuation_node);
-    }
-    if (kvmig__vmi_has_hotplug(c->vmi) && (drained || (c->source && c->source->unschedulable)))
+    kvmig__detail_str(&d, "node", c->vmi->evacuation_node);
+    kvmig__kube_note(c, "EVACUATION_OWNS_MIGRATION", KVMIG_SEVERITY_INFO, kvmig__kube_object_vm(c), &d,
+                     "Let the drain move it, or end the drain first (subresource evacuate/cancel).",
+                     "The VM is being evacuated from %s: KubeVirt starts a migration of its own, again and again.",
+                     c->vmi->evacuation_node);
+}
+
+/* What the VM itself says counts more than what the cluster says. */
+static const char *eviction_strategy(const struct kvmig__kube_check *c)
+{
+    if (c->vmi->eviction_strategy && *c->vmi->eviction_strategy)
+        return c->vmi->eviction_strategy;
+    return c->kubevirt ? c->kubevirt->eviction_strategy : NULL;
+}
+
+static void check_drain(const struct kvmig__kube_check *c)
+{
+    bool evacuated = c->vmi->evacuation_node && *c->vmi->evacuation_node;
+    bool drained = evacuated || (c->source && c->source->unschedulable) || c->request->flags & KVMIG_PLAN_FOR_DRAIN;
+
+    if (evacuated)
+        note_evacuation(c);
+    /* since 1.7 such pods are not evicted before their VM has moved */
+    if (drained && kvmig__vmi_has_hotplug(c->vmi) && kvmig__kubevirt_is_at_least(c, 1, 7) <= 0)
         kvmig__kube_note(c, "HOTPLUG_EVICTION_HAZARD", KVMIG_SEVERITY_WARN, kvmig__kube_object_vm(c), NULL,
                          "Move the VM before the node is drained.",
                          "The VM has hotplugged volumes, and a drain may evict their pod before the VM has moved.");
+    if (drained && kvmig__str_eq(eviction_strategy(c), "None"))
+        kvmig__kube_note(c, "EVICTION_STOPS_VM", KVMIG_SEVERITY_WARN, kvmig__kube_object_vm(c), NULL,
+                         "Migrate it before the drain; or set its evictionStrategy to LiveMigrate.",
+                         "The VM's eviction strategy is None: a drain shuts it down instead of moving it.");
 }
 
 /* ---- what KubeVirt does by itself ---- */

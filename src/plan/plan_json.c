@@ -25,6 +25,7 @@ static struct json_object *flags_to_json(uint64_t flags)
         { KVMIG_PLAN_KEEP_SOURCE_DEFINITION, "KEEP_SOURCE_DEFINITION" },
         { KVMIG_PLAN_ABORT_ON_IO_ERROR, "ABORT_ON_IO_ERROR" },
         { KVMIG_PLAN_ANY_TARGET, "ANY_TARGET" },
+        { KVMIG_PLAN_FOR_DRAIN, "FOR_DRAIN" },
     };
     struct json_object *array = json_object_new_array();
 

@@ -13,7 +13,7 @@
 #define KNOWN_FLAGS                                                                                                    \
     ((uint64_t)(KVMIG_PLAN_MANAGED | KVMIG_PLAN_UNSAFE | KVMIG_PLAN_AUTO_CONVERGE | KVMIG_PLAN_ALLOW_POSTCOPY |        \
                 KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY | KVMIG_PLAN_TLS | KVMIG_PLAN_TRANSIENT_TARGET |                     \
-                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR | KVMIG_PLAN_ANY_TARGET))
+                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR | KVMIG_PLAN_ANY_TARGET | KVMIG_PLAN_FOR_DRAIN))
 
 int32_t kvmig_plan_opts_init(struct kvmig_plan_opts *opts, size_t size)
 {

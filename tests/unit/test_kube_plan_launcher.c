@@ -294,6 +294,31 @@ static void the_back_off_doubles_with_each_failure_since_the_last_success(void *
     cluster_clear(&c);
 }
 
+static void a_drain_endangers_more_than_a_migration(void **state)
+{
+    struct kvmig__kube_kubevirt *kubevirt;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    KVMIG__PUSH(&cluster_vm(&c)->volume_status)->hotplug = true;
+    cluster_vm(&c)->eviction_strategy = kvmig__strdup("None");
+    assert_is(&c, KVMIG_VERDICT_MIGRATABLE);
+    c.request.flags = KVMIG_PLAN_FOR_DRAIN;
+    assert_vm_has(&c, "HOTPLUG_EVICTION_HAZARD", KVMIG_SEVERITY_WARN, NULL);
+    assert_vm_has(&c, "EVICTION_STOPS_VM", KVMIG_SEVERITY_WARN, NULL);
+    kubevirt = cluster_add_kubevirt(&c, "v1.6.2");
+    assert_vm_has(&c, "HOTPLUG_EVICTION_HAZARD", KVMIG_SEVERITY_WARN, NULL);
+    kvmig__str_set(&kubevirt->version, "v1.7.0");
+    assert_nothing(&c, "HOTPLUG_EVICTION_HAZARD");
+    kubevirt->eviction_strategy = kvmig__strdup("None");
+    kvmig__str_set(&cluster_vm(&c)->eviction_strategy, "LiveMigrate");
+    assert_is(&c, KVMIG_VERDICT_MIGRATABLE);
+    kvmig__str_set(&cluster_vm(&c)->eviction_strategy, NULL);
+    assert_vm_has(&c, "EVICTION_STOPS_VM", KVMIG_SEVERITY_WARN, NULL);
+    cluster_clear(&c);
+}
+
 static void a_part_of_a_cluster_does_not_tell_its_slots(void **state)
 {
     struct cluster c;
@@ -416,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_volume_that_is_just_being_plugged_is_a_risk),
         cmocka_unit_test(changes_that_kubevirt_carries_out_by_itself_are_told),
         cmocka_unit_test(the_back_off_doubles_with_each_failure_since_the_last_success),
+        cmocka_unit_test(a_drain_endangers_more_than_a_migration),
         cmocka_unit_test(a_part_of_a_cluster_does_not_tell_its_slots),
         cmocka_unit_test(the_winning_policy_is_told_with_the_reason),
         cmocka_unit_test(the_pause_limit_has_an_effect_behind_its_gate_only),
