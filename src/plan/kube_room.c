@@ -130,6 +130,7 @@ uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resour
 struct device {
     char *resource;
     uint64_t milli;
+    bool implied; /* every launcher asks for it: a node that does not list it may be cut down */
 };
 struct devices {
     struct device *v;
@@ -144,7 +145,7 @@ static void want(struct devices *devices, const char *resource, uint64_t milli)
             return;
         }
     }
-    *KVMIG__PUSH(devices) = (struct device){ kvmig__strdup(resource), milli };
+    *KVMIG__PUSH(devices) = (struct device){ kvmig__strdup(resource), milli, false };
 }
 
 static void devices_of_pod(const struct kvmig__kube_pod *pod, struct devices *devices)
@@ -168,16 +169,22 @@ static const char *resource_of_network(const struct kvmig__kube_check *c, const 
     return nad ? kvmig__pairs_get(&nad->meta.annotations, NAD_RESOURCE) : NULL;
 }
 
+static void imply(struct devices *devices, const char *resource)
+{
+    want(devices, resource, 1000);
+    devices->v[devices->n - 1].implied = true;
+}
+
 static void devices_of_vm(const struct kvmig__kube_check *c, struct devices *devices)
 {
     const struct kvmig__kube_domain *domain = &c->vmi->domain;
 
     if (!c->kubevirt || !c->kubevirt->emulation)
-        want(devices, DEVICES "kvm", 1000);
+        imply(devices, DEVICES "kvm");
     for (size_t i = 0; i < c->vmi->interfaces.n; i++) {
         if (!c->vmi->interfaces.v[i].in_spec || kvmig__str_eq(c->vmi->interfaces.v[i].binding, "sriov"))
             continue;
-        want(devices, DEVICES "tun", 1000);
+        imply(devices, DEVICES "tun");
         break;
     }
     for (size_t i = 0; i < domain->gpus.n; i++)
@@ -228,7 +235,8 @@ static void want_amount(const struct kvmig__kube_check *c, struct kvmig__kube_wa
 
 static void want_devices(const struct kvmig__kube_check *c, struct kvmig__kube_wants *out)
 {
-    const struct kvmig__kube_want like = { .code = "DEVICE_NOT_AVAILABLE", .device = true };
+    static const struct kvmig__kube_want asked = { .code = "DEVICE_NOT_AVAILABLE", .device = true };
+    static const struct kvmig__kube_want implied = { .code = "DEVICE_NOT_AVAILABLE", .what = "device" };
     struct devices devices = { 0 };
 
     if (c->pod && asks_for_devices(c->pod))
@@ -236,7 +244,7 @@ static void want_devices(const struct kvmig__kube_check *c, struct kvmig__kube_w
     else
         devices_of_vm(c, &devices);
     for (size_t i = 0; i < devices.n; i++) {
-        want_amount(c, out, devices.v[i].resource, devices.v[i].milli, &like);
+        want_amount(c, out, devices.v[i].resource, devices.v[i].milli, devices.v[i].implied ? &implied : &asked);
         free(devices.v[i].resource);
     }
     free(devices.v);
