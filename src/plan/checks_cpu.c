@@ -102,8 +102,9 @@ static void note_unverified(const struct kvmig__check *c, const char *what)
 {
     struct kvmig__detail d = { 0 };
 
+    kvmig__detail_str(&d, "missing", what);
     kvmig__note(c, "CPU_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d, NULL,
-                "Whether the target's CPU has all that the guest uses could not be compared: %s.", what);
+                "Whether the target's CPU has all that the guest uses could not be compared, for lack of: %s.", what);
 }
 
 /* ---- features ---- */
@@ -287,7 +288,7 @@ static void check_modelled(const struct kvmig__check *c, const struct kvmig__emu
         note_missing(c, "CPU_FEATURE_MISSING", KVMIG_SEVERITY_BLOCKER, &missing,
                      "The target lacks CPU features that the guest uses");
     else if (!judged)
-        note_unverified(c, "what the CPU models contain on the target is not known");
+        note_unverified(c, "what the CPU models contain on the target");
     kvmig__strlist_clear(&missing);
 }
 
@@ -300,7 +301,7 @@ static void check_host_model(const struct kvmig__check *c, const struct kvmig__e
     bool judged = false;
 
     if (!here || !here->host_model_known) {
-        note_unverified(c, "the source's host-model is not known");
+        note_unverified(c, "the source's host-model");
         return;
     }
     if (vendor_differs(c, here->host_model.vendor, there->host_model.vendor))
@@ -317,7 +318,7 @@ static void check_host_model(const struct kvmig__check *c, const struct kvmig__e
         note_missing(c, "CPU_FEATURE_MISSING", KVMIG_SEVERITY_BLOCKER, &missing,
                      "The target lacks CPU features that the guest uses");
     else if (!judged)
-        note_unverified(c, "the host-models of the two hosts are different models");
+        note_unverified(c, "what the host-models of the two hosts, which are different models, contain");
     kvmig__strlist_clear(&missing);
 }
 
@@ -347,7 +348,7 @@ static void check_passthrough(const struct kvmig__check *c, const struct kvmig__
         return;
     }
     if (!here || !here->host_model_known) {
-        note_unverified(c, "the source's host-model is not known");
+        note_unverified(c, "the source's host-model");
         return;
     }
     if (vendor_differs(c, source->vendor, target->vendor))
@@ -426,7 +427,7 @@ void kvmig__check_cpu(const struct kvmig__check *c)
     here = find_emulator(c->source, c->domain);
     there = find_emulator(c->target, c->domain);
     if (!there) {
-        note_unverified(c, "the target's capabilities for guests of this kind are not known");
+        note_unverified(c, "the target's domain capabilities for guests of this kind");
         return;
     }
     switch (c->domain->cpu.mode) {

@@ -109,11 +109,14 @@ static void check_machine_type(const struct kvmig__check *c)
     there = find_machine(c->target, c->domain->arch, name);
     if (there || !c->target->machines_known) {
         check_alias(c, here, there);
-        if (!there && is_too_new(c, name))
+        if (!there && is_too_new(c, name)) {
             note_unsupported(c, name);
-        else if (!there)
+        } else if (!there) {
+            kvmig__detail_str(&d, "machine", name);
+            kvmig__detail_str(&d, "missing", "the machine types of the target (its capabilities)");
             kvmig__note(c, "MACHINE_TYPE_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_vm(c->domain), &d, NULL,
                         "The target's machine types are not known; whether it offers %s is not checked.", name);
+        }
         return;
     }
     note_unsupported(c, name);
@@ -159,13 +162,15 @@ static void check_emulator(const struct kvmig__check *c)
     kvmig__detail_list(&d, "target_has", &known);
     kvmig__strlist_clear(&known);
     /* Hosts are asked about the emulators of all guests: what shows on the source and not on the target is not there. */
-    if (kvmig__target_was_asked(c) && has_emulator(c->source, there->emulator) && was_asked(c->target, c->domain))
+    if (kvmig__target_was_asked(c) && has_emulator(c->source, there->emulator) && was_asked(c->target, c->domain)) {
         kvmig__note(c, "EMULATOR_MISSING", KVMIG_SEVERITY_BLOCKER, kvmig__object_node(c->target), &d,
                     "Install that QEMU there, or give target_xml with the target's emulator.",
                     "The target has no emulator %s.", there->emulator);
-    else
+    } else {
+        kvmig__detail_str(&d, "missing", "all emulators that the target has");
         kvmig__note(c, "EMULATOR_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__object_node(c->target), &d, NULL,
                     "Whether the target has the emulator %s cannot be seen.", there->emulator);
+    }
 }
 
 /* ---- kind of virtualisation ---- */

@@ -17,11 +17,14 @@ static char *object_interface(const struct kvmig__interface *interface)
     return kvmig__asprintf("device/%s", name ? name : "interface");
 }
 
-static void note(const struct kvmig__check *c, const struct kvmig__interface *interface, const char *code,
-                 int32_t severity, const char *hint, const char *message)
+/* missing: what would have to be known to decide; NULL where it is known. */
+static void note_with(const struct kvmig__check *c, const struct kvmig__interface *interface, const char *code,
+                      int32_t severity, const char *missing, const char *hint, const char *message)
 {
     struct kvmig__detail d = { 0 };
 
+    if (missing)
+        kvmig__detail_str(&d, "missing", missing);
     kvmig__detail_str(&d, "type", interface->type);
     kvmig__detail_str(&d, "source", interface->source);
     if (interface->portgroup)
@@ -30,6 +33,18 @@ static void note(const struct kvmig__check *c, const struct kvmig__interface *in
     kvmig__note(c, code, severity, object_interface(interface), &d, hint, "Interface %s: %s (%s %s).",
                 interface->mac ? interface->mac : "", message, interface->type ? interface->type : "",
                 interface->source ? interface->source : "");
+}
+
+static void note(const struct kvmig__check *c, const struct kvmig__interface *interface, const char *code,
+                 int32_t severity, const char *hint, const char *message)
+{
+    note_with(c, interface, code, severity, NULL, hint, message);
+}
+
+static void note_unverified(const struct kvmig__check *c, const struct kvmig__interface *interface, const char *code,
+                            const char *missing, const char *message)
+{
+    note_with(c, interface, code, KVMIG_SEVERITY_INFO, missing, NULL, message);
 }
 
 /* ---- libvirt networks ---- */
@@ -56,8 +71,8 @@ static void check_network(const struct kvmig__check *c, const struct kvmig__inte
     if (!interface->source)
         return;
     if (!network && !c->target->networks_known)
-        note(c, interface, "NETWORK_UNVERIFIED", KVMIG_SEVERITY_INFO, NULL,
-             "the target's networks are not known; whether it has this one is not checked");
+        note_unverified(c, interface, "NETWORK_UNVERIFIED", "the virtual networks of the target",
+                        "the target's networks are not known; whether it has this one is not checked");
     else if (!network)
         note(c, interface, "NETWORK_MISSING", KVMIG_SEVERITY_BLOCKER,
              "Define and start the network on the target, or give target_xml with one that it has.",
@@ -96,8 +111,8 @@ static void check_bridge(const struct kvmig__check *c, const struct kvmig__inter
              "Create the bridge on the target, or give target_xml with the target's bridge.",
              "the target does not have this bridge");
     else
-        note(c, interface, "BRIDGE_UNVERIFIED", KVMIG_SEVERITY_INFO, NULL,
-             "whether the target has this bridge cannot be seen");
+        note_unverified(c, interface, "BRIDGE_UNVERIFIED", "all network devices of the target",
+                        "whether the target has this bridge cannot be seen");
 }
 
 /* ---- other kinds ---- */
@@ -106,8 +121,9 @@ static void check_other(const struct kvmig__check *c, const struct kvmig__interf
 {
     if (kvmig__str_eq(interface->type, "direct") || kvmig__str_eq(interface->type, "vhostuser") ||
         kvmig__str_eq(interface->type, "ethernet"))
-        note(c, interface, "INTERFACE_UNVERIFIED", KVMIG_SEVERITY_INFO, NULL,
-             "the target must have what it is attached to under the same name; libvirt cannot be asked for it");
+        note_unverified(
+            c, interface, "INTERFACE_UNVERIFIED", "what the target has under that name",
+            "the target must have what it is attached to under the same name; libvirt cannot be asked for it");
     else if (kvmig__str_eq(interface->type, "user"))
         note(c, interface, "USER_NETWORK_RESETS", KVMIG_SEVERITY_WARN,
              "Attach the VM to a bridge or network for connections that survive.",
