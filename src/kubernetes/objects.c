@@ -66,25 +66,24 @@ int32_t kvmig__object_kind(const char *api_version, const char *kind)
     return kvmig__kube_kind_of(api_version, kind);
 }
 
-static const char *text_of(struct json_object *object, const char *key)
+static const char *text_of(const struct kvmig__value *object, const char *key)
 {
-    struct json_object *value = NULL;
+    const struct kvmig__value *value = kvmig__value_get(object, key);
 
-    return json_object_object_get_ex(object, key, &value) && json_object_is_type(value, json_type_string)
-               ? json_object_get_string(value)
-               : NULL;
+    return kvmig__value_is(value, KVMIG__TAPE_STRING) ? value->text : NULL;
 }
 
-struct kvmig__kube_meta *kvmig__object_read(struct json_object *json, int32_t kind, int64_t *out_newest_ms)
+struct kvmig__kube_meta *kvmig__object_read_value(const struct kvmig__value *value, int32_t kind,
+                                                  int64_t *out_newest_ms)
 {
-    struct kvmig__io io = { .level = { { .json = json } } };
+    struct kvmig__io io = { .level = { { .value = value } } };
     struct kvmig__kube_meta *object;
 
     *out_newest_ms = 0;
-    if (!json_object_is_type(json, json_type_object))
+    if (!kvmig__value_is(value, KVMIG__TAPE_OBJECT))
         return NULL;
     if (kind < 0)
-        kind = kvmig__object_kind(text_of(json, "apiVersion"), text_of(json, "kind"));
+        kind = kvmig__object_kind(text_of(value, "apiVersion"), text_of(value, "kind"));
     object = kvmig__kube_object_new(kind);
     if (!object)
         return NULL;
@@ -95,6 +94,17 @@ struct kvmig__kube_meta *kvmig__object_read(struct json_object *json, int32_t ki
     }
     visit_body(&io, object);
     *out_newest_ms = io.newest_ms;
+    return object;
+}
+
+struct kvmig__kube_meta *kvmig__object_read(struct json_object *json, int32_t kind, int64_t *out_newest_ms)
+{
+    struct kvmig__tape tape = { 0 };
+    struct kvmig__kube_meta *object;
+
+    kvmig__tape_take(&tape, json);
+    object = kvmig__object_read_value(tape.v, kind, out_newest_ms);
+    kvmig__tape_clear(&tape);
     return object;
 }
 

@@ -45,7 +45,7 @@ static void visit_memory(struct kvmig__io *io, struct kvmig__kube_domain *domain
 
 static void visit_hyperv(struct kvmig__io *io, struct kvmig__strlist *list)
 {
-    struct json_object *map = io->level[io->depth].json;
+    const struct kvmig__value *map = io->level[io->depth].value;
     bool on = true;
 
     if (io->encode) {
@@ -53,14 +53,13 @@ static void visit_hyperv(struct kvmig__io *io, struct kvmig__strlist *list)
             kvmig__io_present(io, list->v[i], &on);
         return;
     }
-    if (!json_object_is_type(map, json_type_object))
+    if (!kvmig__value_is(map, KVMIG__TAPE_OBJECT))
         return;
-    json_object_object_foreach(map, name, value)
+    KVMIG__EACH_MEMBER(map, name, value)
     {
-        (void)value;
-        kvmig__io_enabled(io, name, &on);
+        kvmig__io_enabled(io, name->text, &on);
         if (on && list->n < KVMIG__IO_ITEMS)
-            kvmig__strlist_add(list, name);
+            kvmig__strlist_add(list, name->text);
     }
 }
 

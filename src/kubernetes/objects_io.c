@@ -10,15 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DOUBLE_MOST UINT64_C(18446744073709549567) /* what a double can say below 2^64 */
 #define MOST (UINT64_MAX - 1) /* UINT64_MAX means "not known" */
 
 /* ---- moving ---- */
 
-struct json_object *kvmig__io_get(const struct kvmig__io *io, const char *key)
+const struct kvmig__value *kvmig__io_get(const struct kvmig__io *io, const char *key)
 {
-    struct json_object *here = io->level[io->depth].json, *value = NULL;
+    return io->encode ? NULL : kvmig__value_get(io->level[io->depth].value, key);
+}
 
-    return json_object_is_type(here, json_type_object) && json_object_object_get_ex(here, key, &value) ? value : NULL;
+static struct json_object *made(const struct kvmig__io *io, const char *key)
+{
+    struct json_object *value = NULL;
+
+    return json_object_object_get_ex(io->level[io->depth].json, key, &value) ? value : NULL;
 }
 
 void kvmig__io_set(struct kvmig__io *io, const char *key, struct json_object *value)
@@ -28,7 +34,8 @@ void kvmig__io_set(struct kvmig__io *io, const char *key, struct json_object *va
 
 void kvmig__io_begin(struct kvmig__io *io, const char *key)
 {
-    struct json_object *inner = kvmig__io_get(io, key);
+    const struct kvmig__value *value = kvmig__io_get(io, key);
+    struct json_object *inner = io->encode ? made(io, key) : NULL;
     bool create = io->encode && !inner;
 
     if (create) {
@@ -37,6 +44,7 @@ void kvmig__io_begin(struct kvmig__io *io, const char *key)
     }
     io->depth++;
     io->level[io->depth].json = inner;
+    io->level[io->depth].value = value;
     io->level[io->depth].key = key;
     io->level[io->depth].created = create;
 }
@@ -62,41 +70,42 @@ static bool is_listed(const char *name, const char *const *list)
 
 const char *kvmig__io_first_object(const struct kvmig__io *io, const char *const *except)
 {
-    struct json_object *here = io->level[io->depth].json;
+    const struct kvmig__value *here = io->level[io->depth].value;
 
-    if (!json_object_is_type(here, json_type_object))
+    if (!kvmig__value_is(here, KVMIG__TAPE_OBJECT))
         return NULL;
-    json_object_object_foreach(here, key, value)
+    KVMIG__EACH_MEMBER(here, key, value)
     {
-        if (json_object_is_type(value, json_type_object) && !is_listed(key, except))
-            return key;
+        if (value->type == KVMIG__TAPE_OBJECT && !is_listed(key->text, except))
+            return key->text;
     }
     return NULL;
 }
 
 /* ---- reading values of whatever type ---- */
 
-static bool is_scalar(struct json_object *json)
+static bool is_nonzero(const char *digits)
 {
-    enum json_type type = json_object_get_type(json);
-
-    return type != json_type_null && type != json_type_object && type != json_type_array;
+    return digits[strspn(digits, "-0")];
 }
 
-static bool read_bool(struct json_object *json, bool *out)
+static bool read_bool(const struct kvmig__value *value, bool *out)
 {
-    const char *text;
     bool yes;
 
-    switch (json_object_get_type(json)) {
-    case json_type_boolean:
-    case json_type_int:
-        *out = json_object_get_boolean(json);
+    if (!value)
+        return false;
+    switch (value->type) {
+    case KVMIG__TAPE_TRUE:
+    case KVMIG__TAPE_FALSE:
+        *out = value->type == KVMIG__TAPE_TRUE;
         return true;
-    case json_type_string:
-        text = json_object_get_string(json);
-        yes = !strcmp(text, "true") || !strcmp(text, "True");
-        if (!yes && strcmp(text, "false") != 0 && strcmp(text, "False") != 0)
+    case KVMIG__TAPE_INT:
+        *out = is_nonzero(value->text);
+        return true;
+    case KVMIG__TAPE_STRING:
+        yes = !strcmp(value->text, "true") || !strcmp(value->text, "True");
+        if (!yes && strcmp(value->text, "false") != 0 && strcmp(value->text, "False") != 0)
             return false;
         *out = yes;
         return true;
@@ -116,30 +125,47 @@ static bool read_digits(const char *text, uint64_t *out)
     return !errno && !*end;
 }
 
-/* A whole number that is not negative. */
-static bool read_u64(struct json_object *json, uint64_t *out)
+/* A double as JSON writes it; strtod() would ask the locale for its point. */
+static bool read_double(const struct kvmig__value *value, uint64_t *out)
 {
-    uint64_t value;
+    uint64_t ceiling, above;
 
-    switch (json_object_get_type(json)) {
-    case json_type_int:
-        if (json_object_get_int64(json) < 0)
+    if (*value->text == '-')
+        return !is_nonzero(value->text + strspn(value->text, "-.")) && kvmig__quantity_parse(value->text + 1, out);
+    if (!kvmig__quantity_scaled(value, 0, &ceiling) || ceiling > DOUBLE_MOST)
+        return false;
+    /* quantities are rounded up, numbers are cut off */
+    if (kvmig__quantity_scaled(value, 3, &above) && above < MOST && ceiling && ceiling * 1000 > above)
+        ceiling--;
+    *out = ceiling;
+    return true;
+}
+
+/* A whole number that is not negative. */
+static bool read_u64(const struct kvmig__value *value, uint64_t *out)
+{
+    uint64_t number = 0;
+
+    if (!value)
+        return false;
+    switch (value->type) {
+    case KVMIG__TAPE_INT:
+        if (*value->text == '-' && is_nonzero(value->text))
             return false;
-        value = json_object_get_uint64(json);
+        number = *value->text == '-' ? 0 : strtoull(value->text, NULL, 10); /* saturates */
         break;
-    case json_type_double:
-        if (!(json_object_get_double(json) >= 0 && json_object_get_double(json) < 18446744073709549568.0))
+    case KVMIG__TAPE_DOUBLE:
+        if (!read_double(value, &number))
             return false;
-        value = (uint64_t)json_object_get_double(json);
         break;
-    case json_type_string:
-        if (!read_digits(json_object_get_string(json), &value))
+    case KVMIG__TAPE_STRING:
+        if (!read_digits(value->text, &number))
             return false;
         break;
     default:
         return false;
     }
-    *out = value > MOST ? MOST : value;
+    *out = number > MOST ? MOST : number;
     return true;
 }
 
@@ -147,15 +173,15 @@ static bool read_u64(struct json_object *json, uint64_t *out)
 
 void kvmig__io_str(struct kvmig__io *io, const char *key, char **field)
 {
-    struct json_object *value;
+    const char *text;
 
     if (io->encode) {
         kvmig__json_add_str(io->level[io->depth].json, key, *field);
         return;
     }
-    value = kvmig__io_get(io, key);
-    if (is_scalar(value))
-        kvmig__str_set(field, json_object_get_string(value));
+    text = kvmig__value_text(kvmig__io_get(io, key));
+    if (text)
+        kvmig__str_set(field, text);
 }
 
 void kvmig__io_bool(struct kvmig__io *io, const char *key, bool *field)
@@ -202,7 +228,8 @@ void kvmig__io_u32(struct kvmig__io *io, const char *key, uint32_t *field)
 
 void kvmig__io_i32(struct kvmig__io *io, const char *key, int32_t *field)
 {
-    struct json_object *value;
+    const struct kvmig__value *value;
+    long number;
 
     if (io->encode) {
         if (*field)
@@ -210,18 +237,22 @@ void kvmig__io_i32(struct kvmig__io *io, const char *key, int32_t *field)
         return;
     }
     value = kvmig__io_get(io, key);
-    if (json_object_is_type(value, json_type_int))
-        *field = json_object_get_int(value);
+    if (!kvmig__value_is(value, KVMIG__TAPE_INT))
+        return;
+    number = strtol(value->text, NULL, 10); /* saturates */
+    *field = number > INT32_MAX ? INT32_MAX : number < INT32_MIN ? INT32_MIN : (int32_t)number;
 }
 
 void kvmig__io_due(struct kvmig__io *io, const char *key, int64_t *field)
 {
-    struct json_object *value;
+    const struct kvmig__value *value;
+    int64_t at;
 
     if (!io->encode) {
         value = kvmig__io_get(io, key);
-        if (json_object_is_type(value, json_type_string) && kvmig__time_parse(json_object_get_string(value)))
-            *field = kvmig__time_parse(json_object_get_string(value));
+        at = kvmig__value_is(value, KVMIG__TAPE_STRING) ? kvmig__time_parse(value->text) : 0;
+        if (at)
+            *field = at;
     } else if (*field > 0) {
         char *text = kvmig__time_text(*field);
 
@@ -281,11 +312,9 @@ void kvmig__io_fraction(struct kvmig__io *io, const char *key, double *field)
 
 void kvmig__io_present(struct kvmig__io *io, const char *key, bool *field)
 {
-    struct json_object *value = kvmig__io_get(io, key);
-
     if (!io->encode)
-        *field = json_object_is_type(value, json_type_object);
-    else if (*field && !value)
+        *field = kvmig__value_is(kvmig__io_get(io, key), KVMIG__TAPE_OBJECT);
+    else if (*field && !made(io, key))
         kvmig__io_set(io, key, json_object_new_object());
 }
 

@@ -13,6 +13,7 @@
 #define KVMIG_SRC_OBJECTS_IO_H
 
 #include "kubernetes/objects.h"
+#include "kubernetes/tape.h"
 
 /* As deep as any visit goes. */
 #define KVMIG__IO_DEPTH 16
@@ -24,7 +25,8 @@ struct kvmig__io {
     bool encode;
     size_t depth;
     struct {
-        struct json_object *json; /* NULL = absent (decoding) */
+        struct json_object *json; /* encoding */
+        const struct kvmig__value *value; /* decoding; NULL = absent */
         const char *key;
         bool created; /* encoding: is removed again if it stays empty */
     } level[KVMIG__IO_DEPTH];
@@ -34,8 +36,8 @@ struct kvmig__io {
 /* ---- moving (objects_io.c) ---- */
 void kvmig__io_begin(struct kvmig__io *io, const char *key);
 void kvmig__io_end(struct kvmig__io *io);
-/* The member; NULL if absent or null. Borrowed. */
-struct json_object *kvmig__io_get(const struct kvmig__io *io, const char *key);
+/* Decoding: the member; NULL if absent or null. Borrowed. */
+const struct kvmig__value *kvmig__io_get(const struct kvmig__io *io, const char *key);
 /* Encoding: adds a member, which is taken. */
 void kvmig__io_set(struct kvmig__io *io, const char *key, struct json_object *value);
 /* The first member whose value is an object, but for those whose names are in except (a NULL-terminated list); NULL
@@ -116,9 +118,11 @@ void kvmig__visit_policy(struct kvmig__io *io, struct kvmig__kube_policy *policy
 
 /* kvmig__object_decode(), which also tells the newest time of the object (0 = none). */
 struct kvmig__kube_meta *kvmig__object_read(struct json_object *json, int32_t kind, int64_t *out_newest_ms);
+struct kvmig__kube_meta *kvmig__object_read_value(const struct kvmig__value *value, int32_t kind,
+                                                  int64_t *out_newest_ms);
 /* The kind that an object says that it is; -1 = none of ours. */
 int32_t kvmig__object_kind(const char *api_version, const char *kind);
 /* A quantity in units of 10^-scale, rounded up; string or number. */
-bool kvmig__quantity_scaled(struct json_object *json, int32_t scale, uint64_t *out);
+bool kvmig__quantity_scaled(const struct kvmig__value *value, int32_t scale, uint64_t *out);
 
 #endif

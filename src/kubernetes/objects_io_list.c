@@ -10,38 +10,29 @@
 
 /* ---- lists ---- */
 
-static struct json_object *get_array(const struct kvmig__io *io, const char *key)
+/* An empty one, if there is none. */
+static const struct kvmig__value *get_array(const struct kvmig__io *io, const char *key)
 {
-    struct json_object *value = kvmig__io_get(io, key);
+    static const struct kvmig__value none = { .size = 1, .type = KVMIG__TAPE_ARRAY };
+    const struct kvmig__value *value = kvmig__io_get(io, key);
 
-    return json_object_is_type(value, json_type_array) ? value : NULL;
-}
-
-static size_t length_of(struct json_object *array, size_t most)
-{
-    size_t n = array ? json_object_array_length(array) : 0;
-
-    return n < most ? n : most;
+    return kvmig__value_is(value, KVMIG__TAPE_ARRAY) ? value : &none;
 }
 
 /* Adds what is a text, or can be taken as one. */
-static bool add_text(struct kvmig__strlist *list, struct json_object *value)
+static bool add_text(struct kvmig__strlist *list, const struct kvmig__value *value)
 {
-    switch (json_object_get_type(value)) {
-    case json_type_string:
-    case json_type_int:
-    case json_type_boolean:
-    case json_type_double:
-        kvmig__strlist_add(list, json_object_get_string(value));
-        return true;
-    default:
-        return false;
-    }
+    const char *text = kvmig__value_text(value);
+
+    if (text)
+        kvmig__strlist_add(list, text);
+    return text;
 }
 
 void kvmig__io_strlist(struct kvmig__io *io, const char *key, struct kvmig__strlist *list)
 {
-    struct json_object *array;
+    const struct kvmig__value *array;
+    size_t i = 0;
 
     if (io->encode) {
         if (list->n)
@@ -49,17 +40,11 @@ void kvmig__io_strlist(struct kvmig__io *io, const char *key, struct kvmig__strl
         return;
     }
     array = get_array(io, key);
-    for (size_t i = 0; i < length_of(array, KVMIG__IO_ITEMS); i++)
-        add_text(list, json_object_array_get_idx(array, i));
-}
-
-static struct json_object *member_of(struct json_object *object, const char *key)
-{
-    struct json_object *value = NULL;
-
-    return key && json_object_is_type(object, json_type_object) && json_object_object_get_ex(object, key, &value)
-               ? value
-               : NULL;
+    KVMIG__EACH_ELEMENT(array, element)
+    {
+        if (i++ < KVMIG__IO_ITEMS)
+            add_text(list, element);
+    }
 }
 
 static struct json_object *one_name(const char *member, const char *inner, const char *name)
@@ -77,15 +62,17 @@ static struct json_object *one_name(const char *member, const char *inner, const
 void kvmig__io_names(struct kvmig__io *io, const char *key, const char *member, const char *inner, const char *fallback,
                      struct kvmig__strlist *list)
 {
-    struct json_object *array = get_array(io, key);
+    const struct kvmig__value *elements = get_array(io, key);
+    struct json_object *array;
+    size_t n = 0;
 
     if (!io->encode) {
-        for (size_t i = 0; i < length_of(array, KVMIG__IO_ITEMS); i++) {
-            struct json_object *element = json_object_array_get_idx(array, i);
-            struct json_object *value = member_of(element, member);
+        KVMIG__EACH_ELEMENT(elements, element)
+        {
+            const struct kvmig__value *value = kvmig__value_get(element, member);
 
-            if (!add_text(list, inner ? member_of(value, inner) : value))
-                add_text(list, member_of(element, fallback));
+            if (n++ < KVMIG__IO_ITEMS && !add_text(list, inner ? kvmig__value_get(value, inner) : value) && fallback)
+                add_text(list, kvmig__value_get(element, fallback));
         }
     } else if (list->n) {
         array = json_object_new_array();
@@ -95,15 +82,16 @@ void kvmig__io_names(struct kvmig__io *io, const char *key, const char *member, 
     }
 }
 
-static void read_list(struct kvmig__io *io, struct json_object *array, void **v, size_t *n, size_t size, size_t most,
-                      kvmig__visit_fn visit)
+static void read_list(struct kvmig__io *io, const struct kvmig__value *array, void **v, size_t *n, size_t size,
+                      size_t most, kvmig__visit_fn visit)
 {
-    for (size_t i = 0; i < length_of(array, most); i++) {
-        struct json_object *json = json_object_array_get_idx(array, i);
+    size_t i = 0;
 
-        if (!json_object_is_type(json, json_type_object))
+    KVMIG__EACH_ELEMENT(array, element)
+    {
+        if (i++ >= most || element->type != KVMIG__TAPE_OBJECT)
             continue;
-        io->level[io->depth].json = json;
+        io->level[io->depth].value = element;
         if (!visit(io, kvmig__array_push(v, n, size)))
             (*n)--;
     }
@@ -128,14 +116,15 @@ static struct json_object *write_list(struct kvmig__io *io, char *v, size_t n, s
 void kvmig__io_list(struct kvmig__io *io, const char *key, void **v, size_t *n, size_t size, size_t most,
                     kvmig__visit_fn visit)
 {
-    struct json_object *array = io->encode ? NULL : get_array(io, key);
+    const struct kvmig__value *elements = get_array(io, key);
+    struct json_object *array = NULL;
 
     io->depth++;
     io->level[io->depth].created = false;
     if (io->encode)
         array = write_list(io, *v, *n, size, visit);
     else
-        read_list(io, array, v, n, size, most, visit);
+        read_list(io, elements, v, n, size, most, visit);
     io->depth--;
     if (!io->encode)
         return;
@@ -147,24 +136,35 @@ void kvmig__io_list(struct kvmig__io *io, const char *key, void **v, size_t *n, 
 
 /* ---- maps ---- */
 
-static struct json_object *get_map(const struct kvmig__io *io, const char *key)
+/* An empty one, if there is none. */
+static const struct kvmig__value *get_map(const struct kvmig__io *io, const char *key)
 {
-    struct json_object *value = kvmig__io_get(io, key);
+    static const struct kvmig__value none = { .size = 1, .type = KVMIG__TAPE_OBJECT };
+    const struct kvmig__value *value = kvmig__io_get(io, key);
 
-    return json_object_is_type(value, json_type_object) ? value : NULL;
+    return kvmig__value_is(value, KVMIG__TAPE_OBJECT) ? value : &none;
+}
+
+/* A switch, whatever it is written as: not false, 0 or "". */
+static bool is_on(const struct kvmig__value *value)
+{
+    const char *text = kvmig__value_text(value);
+
+    if (!text || value->type == KVMIG__TAPE_FALSE)
+        return false;
+    return value->type == KVMIG__TAPE_INT || value->type == KVMIG__TAPE_DOUBLE ? text[strspn(text, "-0.")] : *text;
 }
 
 void kvmig__io_flags(struct kvmig__io *io, const char *key, struct kvmig__strlist *list)
 {
-    struct json_object *map = get_map(io, key);
+    const struct kvmig__value *members = get_map(io, key);
+    struct json_object *map;
 
     if (!io->encode) {
-        if (!map)
-            return;
-        json_object_object_foreach(map, name, value)
+        KVMIG__EACH_MEMBER(members, name, value)
         {
-            if (list->n < KVMIG__IO_ITEMS && json_object_get_boolean(value))
-                kvmig__strlist_add(list, name);
+            if (list->n < KVMIG__IO_ITEMS && is_on(value))
+                kvmig__strlist_add(list, name->text);
         }
     } else if (list->n) {
         map = json_object_new_object();
@@ -185,25 +185,23 @@ static struct json_object *write_pairs(const struct kvmig__pairs *pairs)
 
 void kvmig__io_pairs(struct kvmig__io *io, const char *key, struct kvmig__pairs *pairs)
 {
-    struct json_object *map = get_map(io, key);
+    const struct kvmig__value *members = get_map(io, key);
 
     if (io->encode) {
         if (pairs->n)
             kvmig__io_set(io, key, write_pairs(pairs));
         return;
     }
-    if (!map)
-        return;
-    json_object_object_foreach(map, name, value)
+    KVMIG__EACH_MEMBER(members, name, value)
     {
+        const char *text = value->type == KVMIG__TAPE_NULL ? "" : kvmig__value_text(value);
         struct kvmig__pair *pair;
 
-        if (pairs->n >= KVMIG__IO_ITEMS || json_object_is_type(value, json_type_object) ||
-            json_object_is_type(value, json_type_array))
+        if (pairs->n >= KVMIG__IO_ITEMS || !text)
             continue;
         pair = KVMIG__PUSH(pairs); /* a JSON object has no name twice */
-        pair->key = kvmig__strdup(name);
-        pair->value = kvmig__strdup(value ? json_object_get_string(value) : "");
+        pair->key = kvmig__strdup(name->text);
+        pair->value = kvmig__strdup(text);
     }
 }
 
@@ -237,23 +235,21 @@ static struct json_object *write_amounts(const struct kvmig__amounts *amounts)
 
 void kvmig__io_amounts(struct kvmig__io *io, const char *key, struct kvmig__amounts *amounts)
 {
-    struct json_object *map = get_map(io, key);
+    const struct kvmig__value *members = get_map(io, key);
 
     if (io->encode) {
         if (amounts->n)
             kvmig__io_set(io, key, write_amounts(amounts));
         return;
     }
-    if (!map)
-        return;
-    json_object_object_foreach(map, name, value)
+    KVMIG__EACH_MEMBER(members, name, value)
     {
         uint64_t milli;
 
-        if (amounts->n < KVMIG__IO_ITEMS && kvmig__quantity_of(value, &milli)) {
+        if (amounts->n < KVMIG__IO_ITEMS && kvmig__quantity_scaled(value, 3, &milli)) {
             struct kvmig__amount *amount = KVMIG__PUSH(amounts);
 
-            amount->name = kvmig__strdup(name);
+            amount->name = kvmig__strdup(name->text);
             amount->milli = milli;
         }
     }

@@ -8,21 +8,21 @@
 /* A map from the name of a binding to what it can do. */
 static void read_bindings(struct kvmig__io *io, struct kvmig__kube_kubevirt *kubevirt)
 {
-    struct json_object *map = kvmig__io_get(io, "binding");
+    const struct kvmig__value *map = kvmig__io_get(io, "binding");
 
-    if (!json_object_is_type(map, json_type_object))
+    if (!kvmig__value_is(map, KVMIG__TAPE_OBJECT))
         return;
     kvmig__io_begin(io, "binding");
-    json_object_object_foreach(map, name, value)
+    KVMIG__EACH_MEMBER(map, name, value)
     {
         struct kvmig__kube_binding *binding;
         bool there;
 
-        if (!json_object_is_type(value, json_type_object) || kubevirt->bindings.n >= KVMIG__IO_ITEMS)
+        if (value->type != KVMIG__TAPE_OBJECT || kubevirt->bindings.n >= KVMIG__IO_ITEMS)
             continue;
         binding = KVMIG__PUSH(&kubevirt->bindings);
-        binding->name = kvmig__strdup(name);
-        kvmig__io_begin(io, name);
+        binding->name = kvmig__strdup(name->text);
+        kvmig__io_begin(io, name->text);
         kvmig__io_present(io, "migration", &there);
         kvmig__str_set(&binding->method, there ? "" : NULL);
         kvmig__io_begin(io, "migration");

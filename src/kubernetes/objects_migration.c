@@ -64,10 +64,11 @@ void kvmig__visit_config(struct kvmig__io *io, struct kvmig__kube_config *config
 /* A map from random port numbers to what they lead to; how many there are is all that matters. */
 static void visit_ports(struct kvmig__io *io, const char *key, uint32_t *n)
 {
-    struct json_object *map = kvmig__io_get(io, key);
+    const struct kvmig__value *members = kvmig__io_get(io, key);
+    struct json_object *map;
 
     if (!io->encode) {
-        size_t length = json_object_is_type(map, json_type_object) ? (size_t)json_object_object_length(map) : *n;
+        size_t length = kvmig__value_is(members, KVMIG__TAPE_OBJECT) ? members->n : *n;
 
         *n = length < KVMIG__IO_ITEMS ? (uint32_t)length : KVMIG__IO_ITEMS;
     } else if (*n) {

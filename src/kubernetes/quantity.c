@@ -132,21 +132,24 @@ bool kvmig__quantity_parse(const char *text, uint64_t *out_milli)
     return parse(text, 3, out_milli);
 }
 
-bool kvmig__quantity_scaled(struct json_object *json, int32_t scale, uint64_t *out)
+bool kvmig__quantity_scaled(const struct kvmig__value *value, int32_t scale, uint64_t *out)
+{
+    if (!kvmig__value_is(value, KVMIG__TAPE_STRING) && !kvmig__value_is(value, KVMIG__TAPE_INT) &&
+        !kvmig__value_is(value, KVMIG__TAPE_DOUBLE))
+        return false;
+    return parse(value->text, scale, out);
+}
+
+bool kvmig__quantity_of(struct json_object *json, uint64_t *out_milli)
 {
     switch (json_object_get_type(json)) {
     case json_type_string:
     case json_type_int:
     case json_type_double:
-        return parse(json_object_get_string(json), scale, out);
+        return parse(json_object_get_string(json), 3, out_milli);
     default:
         return false;
     }
-}
-
-bool kvmig__quantity_of(struct json_object *json, uint64_t *out_milli)
-{
-    return kvmig__quantity_scaled(json, 3, out_milli);
 }
 
 char *kvmig__quantity_text(uint64_t milli)

@@ -95,10 +95,12 @@ static bool is_older(const struct kvmig__kube_meta *a, const struct kvmig__kube_
     return a_length != b_length ? a_length < b_length : strcmp(a->version, b->version) < 0;
 }
 
-static void put(struct kvmig__snapshot_load *load, struct kvmig__kube_meta *object)
+void kvmig__snapshot_put(struct kvmig__snapshot_load *load, struct kvmig__kube_meta *object, int64_t newest_ms)
 {
     const struct kvmig__kube_meta *there = kvmig__kube_find(load->kube, object->kind, object->ns, object->name);
 
+    if (newest_ms > load->newest_ms)
+        load->newest_ms = newest_ms;
     load->kube->kinds[object->kind].known = KVMIG__KUBE_KNOWN;
     if (there && is_older(object, there))
         kvmig__kube_object_free(object);
@@ -116,9 +118,7 @@ static void take_object(struct kvmig__snapshot_load *load, struct json_object *j
                    member_of(json, "metadata") ? "metadata has no name" : "it has no metadata");
         return;
     }
-    if (newest_ms > load->newest_ms)
-        load->newest_ms = newest_ms;
-    put(load, object);
+    kvmig__snapshot_put(load, object, newest_ms);
 }
 
 /* ---- lists ---- */
@@ -168,8 +168,7 @@ static void take_notes(struct kvmig__snapshot_load *load, struct json_object *li
     }
 }
 
-/* The kind that a typed list is of ("PodList"); -1 for a list of anything, and for lists of what is not ours. */
-static int32_t kind_of_list(const char *api_version, const char *kind)
+int32_t kvmig__snapshot_kind_of_list(const char *api_version, const char *kind)
 {
     char *item = kvmig__strndup(kind, strlen(kind) - strlen(LIST));
     int32_t of = kvmig__object_kind(api_version, item);
@@ -181,7 +180,7 @@ static int32_t kind_of_list(const char *api_version, const char *kind)
 static void take_list(struct kvmig__snapshot_load *load, struct json_object *json, const char *kind, const char *place,
                       int nesting)
 {
-    int32_t of = kind_of_list(text_of(json, "apiVersion"), kind);
+    int32_t of = kvmig__snapshot_kind_of_list(text_of(json, "apiVersion"), kind);
     bool any = !strcmp(kind, LIST);
 
     if (!any && of < 0)
@@ -201,8 +200,7 @@ static void take_value(struct kvmig__snapshot_load *load, struct json_object *js
 {
     const char *own = text_of(json, "kind");
 
-    if (!own && kind < 0 &&
-        (load->others ? load->others->value(load, json) : kvmig__snapshot_observation(load, json)))
+    if (!own && kind < 0 && (load->others ? load->others->value(load, json) : kvmig__snapshot_observation(load, json)))
         return;
     if (own && kvmig__str_ends(own, LIST)) {
         take_list(load, json, own, place, nesting);
@@ -247,6 +245,8 @@ void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, s
     if (load->others && load->others->text(load, text, length))
         return;
     if (!length || (!mentions(text, length, "kind") && !is_known_json(load, text, length)))
+        return;
+    if (kvmig__snapshot_list(load, text, length))
         return;
     kvmig__yaml_read(text, length, name, take_document, load, &error);
     /* Logs, XML and the like lie beside the objects and are none of our business; broken objects are. */

@@ -11,8 +11,10 @@
 struct kvmig__snapshot_load;
 /* Whoever wants what lies beside the objects of Kubernetes, too (src/files). */
 struct kvmig__snapshot_others {
-    bool (*text)(struct kvmig__snapshot_load *load, const char *text, size_t length); /* true = taken, not to be parsed */
-    bool (*value)(struct kvmig__snapshot_load *load, struct json_object *json); /* has no kind; borrowed; true = taken */
+    bool (*text)(struct kvmig__snapshot_load *load, const char *text,
+                 size_t length); /* true = taken, not to be parsed */
+    bool (*value)(struct kvmig__snapshot_load *load,
+                  struct json_object *json); /* has no kind; borrowed; true = taken */
 };
 
 struct kvmig__snapshot_load {
@@ -31,6 +33,13 @@ struct kvmig__snapshot_load {
 };
 
 void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, size_t length, const char *name);
+/* Takes a text that is one JSON list of good objects, fast; false: it is none, or something is wrong with it, and nothing was taken.
+ * (snapshot_list.c) */
+bool kvmig__snapshot_list(struct kvmig__snapshot_load *load, const char *text, size_t length);
+/* Takes the object. */
+void kvmig__snapshot_put(struct kvmig__snapshot_load *load, struct kvmig__kube_meta *object, int64_t newest_ms);
+/* The kind that a typed list is of ("PodList"); -1 for a list of anything, and for lists of what is not ours. */
+int32_t kvmig__snapshot_kind_of_list(const char *api_version, const char *kind);
 /* Takes an object that is no Kubernetes object but an observation (member "observation"); false if it is none. (snapshot_usage.c) */
 bool kvmig__snapshot_observation(struct kvmig__snapshot_load *load, struct json_object *json);
 void kvmig__snapshot_apply_usage(

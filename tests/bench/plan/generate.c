@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #define NAMESPACES 200
+#define PER_FILE 10000
 #define STAMP "2026-11-30T11:02:33Z"
 
 static const char *folder;
@@ -386,18 +387,30 @@ static void write_pvc(FILE *out, const struct vm *vm)
         vm->name, vm->ns, id, 300000 + vm->i, vm->name, id, id);
 }
 
+/* By namespace and name, as the API server lists them, in files of some thousand objects each. */
 static void write_vms(const char *name, const char *api, const char *kind, void (*write)(FILE *, const struct vm *))
 {
-    FILE *out = begin(name, api, kind);
+    FILE *out = NULL;
+    unsigned n = 0;
+    char file[64];
 
-    for (unsigned i = 0; i < n_vms; i++) {
-        struct vm vm = vm_of(i);
+    for (unsigned ns = 0; ns < NAMESPACES; ns++) {
+        for (unsigned i = ns; i < n_vms; i += NAMESPACES, n++) {
+            struct vm vm = vm_of(i);
 
-        if (i)
-            fputc(',', out);
-        write(out, &vm);
+            if (n % PER_FILE == 0) {
+                if (out)
+                    end(out);
+                snprintf(file, sizeof(file), "%s-%03u", name, n / PER_FILE);
+                out = begin(file, api, kind);
+            } else {
+                fputc(',', out);
+            }
+            write(out, &vm);
+        }
     }
-    end(out);
+    if (out)
+        end(out);
 }
 
 static void write_kubevirt(void)
