@@ -44,6 +44,7 @@ struct settings {
     bool in_cluster;
     bool snapshot; /* the words are files, although no VM is named */
     struct text_list files;
+    bool any_files; /* logs and other texts alone are enough */
     struct text_list file_hosts; /* HOST=FILE, or HOST */
     bool only_vm; /* read nothing but what concerns settings.vm */
     const char *request_path;
@@ -85,6 +86,11 @@ struct settings {
     struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
     uint64_t drain_at_once; /* with link_mib */
     struct text_list node_hosts; /* URIs of the nodes' libvirt */
+    /* diagnose */
+    int32_t intent, migrate_rc, postcopy_started;
+    const char *intent_node, *migration, *source_state, *target_state, *job;
+    double events_now_s;
+    uint64_t progress_timeout_s;
     /* hosts */
     bool vms;
     /* where */
@@ -322,8 +328,8 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
                  struct kvmig_probe **out_probe);
 
 /* ---- commands ---- */
-extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
-    explain_command, watch_command, snapshot_command, drain_command;
+extern const struct command hosts_command, diagnose_command, plan_command, migrate_command, where_command, port_command,
+    probe_command, explain_command, watch_command, snapshot_command, drain_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);

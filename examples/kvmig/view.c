@@ -226,7 +226,7 @@ static int check_kube(const struct view *view, const struct settings *settings, 
         complain("nothing is known of %s: this account may not list " VMIS, settings->vm);
         return EXIT_NOT_FOUND;
     }
-    if (settings->files.n == 0 || state->found || holds_objects(view))
+    if (settings->files.n == 0 || settings->any_files || state->found || holds_objects(view))
         return 0;
     if (!state->trouble)
         complain("neither Kubernetes objects nor libvirt domains are in %s%s", settings->files.v[0],

@@ -8,6 +8,7 @@
 
 #include <kvmig/cluster.h>
 #include <kvmig/context.h>
+#include <kvmig/diagnose.h>
 #include <kvmig/drain.h>
 #include <kvmig/error.h>
 #include <kvmig/event.h>

@@ -13,6 +13,7 @@ struct kvmig__facts *kvmig__facts_new(void)
     facts->mtu.localnet = -1;
     facts->mtu.vif = facts->mtu.underlay = KVMIG__UNKNOWN;
     facts->keep_vm_ip = -1;
+    facts->probe = (struct kvmig__fact_probe){ KVMIG__UNKNOWN, KVMIG__UNKNOWN };
     facts->measured = (struct kvmig__fact_measured){ KVMIG__UNKNOWN, KVMIG__UNKNOWN, KVMIG__UNKNOWN };
     facts->now = -1;
     return facts;
@@ -114,12 +115,67 @@ static void clear_observations(struct kvmig__facts *facts)
     free(facts->certificates.v);
 }
 
+static void clear_told(struct kvmig__facts *facts)
+{
+    for (size_t i = 0; i < facts->texts.n; i++) {
+        free(facts->texts.v[i].file);
+        free(facts->texts.v[i].text);
+    }
+    for (size_t i = 0; i < facts->series.n; i++) {
+        free(facts->series.v[i].file);
+        free(facts->series.v[i].v);
+    }
+    for (size_t i = 0; i < facts->events.n; i++) {
+        free(facts->events.v[i].file);
+        free(facts->events.v[i].side);
+        free(facts->events.v[i].event);
+        free(facts->events.v[i].detail);
+        free(facts->events.v[i].status);
+    }
+    for (size_t i = 0; i < facts->jobs.n; i++) {
+        free(facts->jobs.v[i].file);
+        free(facts->jobs.v[i].type);
+    }
+    free(facts->texts.v);
+    free(facts->series.v);
+    free(facts->events.v);
+    free(facts->jobs.v);
+}
+
+static void clear_seen(struct kvmig__facts *facts)
+{
+    for (size_t i = 0; i < facts->states.n; i++) {
+        free(facts->states.v[i].file);
+        free(facts->states.v[i].side);
+        free(facts->states.v[i].node);
+        free(facts->states.v[i].domain);
+        free(facts->states.v[i].state);
+        free(facts->states.v[i].reason);
+    }
+    for (size_t i = 0; i < facts->block_jobs.n; i++) {
+        free(facts->block_jobs.v[i].device);
+        free(facts->block_jobs.v[i].type);
+        free(facts->block_jobs.v[i].status);
+    }
+    for (size_t i = 0; i < facts->network_waits.n; i++) {
+        free(facts->network_waits.v[i].waiting_for);
+        free(facts->network_waits.v[i].host);
+        free(facts->network_waits.v[i].port_status);
+        free(facts->network_waits.v[i].binding_status);
+    }
+    free(facts->states.v);
+    free(facts->block_jobs.v);
+    free(facts->network_waits.v);
+}
+
 void kvmig__facts_free(struct kvmig__facts *facts)
 {
     if (!facts)
         return;
     clear_rows(facts);
     clear_observations(facts);
+    clear_told(facts);
+    clear_seen(facts);
     free(facts->ovn_version);
     free(facts->ovs_version);
     free(facts->mtu.encap);

@@ -74,6 +74,59 @@ struct kvmig__fact_certificate {
     int64_t not_before, not_after; /* s since 1970; -1 */
 };
 
+/* ---- what a migration has told: for the diagnosis (src/diagnose) ---- */
+struct kvmig__fact_text { /* a log, or one message: whatever is none of the other things */
+    char *file; /* path */
+    char *text; /* without colours and carriage returns; ends with NUL */
+    size_t length;
+};
+struct kvmig__fact_sample { /* statistics of a job, as virDomainGetJobStats tells them; KVMIG__UNKNOWN = not given */
+    uint32_t line;
+    uint64_t elapsed_ms, setup_ms, downtime_ms; /* downtime: expected, while the job runs */
+    uint64_t memory_total, memory_processed, memory_remaining, memory_normal_bytes; /* bytes */
+    uint64_t memory_bps; /* bytes/s */
+    uint64_t memory_constant, memory_normal, memory_dirty_rate; /* pages, pages, pages/s */
+    uint64_t page_size, iteration, postcopy_requests;
+    uint64_t disk_total, disk_processed, disk_remaining, disk_bps; /* bytes, bytes/s */
+};
+struct kvmig__fact_samples { /* of one file, in its order */
+    char *file;
+    struct kvmig__fact_sample *v;
+    size_t n;
+};
+struct kvmig__fact_job_event {
+    char *file;
+    uint32_t line;
+    double time_s; /* on one clock with the others; < 0 = not given */
+    char *side; /* "source", "target" */
+    char *event, *detail; /* "SUSPENDED", "POSTCOPY" */
+    char *status; /* QEMU's state of the migration */
+};
+struct kvmig__fact_job { /* virsh domjobinfo; KVMIG__UNKNOWN = not told */
+    char *file;
+    char *type; /* "None", "Unbounded", "Completed", "Failed", "Cancelled" */
+    bool incoming;
+    uint64_t elapsed_ms, downtime_ms;
+    uint64_t memory_total, memory_remaining, memory_bps, disk_total, disk_remaining, iteration;
+};
+struct kvmig__fact_domain_state { /* virsh domstate --reason */
+    char *file, *side, *node, *domain;
+    char *state; /* "running", "paused", ..., "absent", "unreachable" */
+    char *reason; /* NULL = not told */
+};
+struct kvmig__fact_block_job {
+    char *device, *type, *status;
+    uint64_t length, offset;
+    int32_t ready; /* 1, 0, -1 */
+};
+struct kvmig__fact_network_wait { /* something waits for an event of the network */
+    char *waiting_for, *host, *port_status, *binding_status;
+    int64_t since, now; /* s since 1970; -1 */
+};
+struct kvmig__fact_probe { /* what clients saw; KVMIG__UNKNOWN = not told */
+    uint64_t service_gap_ms, guest_gap_ms;
+};
+
 /* ---- measurements that the caller gives for a forecast ---- */
 struct kvmig__fact_measured {
     uint64_t memory_bytes, link_bits_per_s, dirty_bits_per_s; /* KVMIG__UNKNOWN */
@@ -121,6 +174,35 @@ struct kvmig__facts {
         struct kvmig__fact_certificate *v;
         size_t n;
     } certificates;
+    struct {
+        struct kvmig__fact_text *v;
+        size_t n;
+    } texts;
+    struct {
+        struct kvmig__fact_samples *v;
+        size_t n;
+    } series;
+    struct {
+        struct kvmig__fact_job_event *v;
+        size_t n;
+    } events;
+    struct {
+        struct kvmig__fact_job *v;
+        size_t n;
+    } jobs;
+    struct {
+        struct kvmig__fact_domain_state *v;
+        size_t n;
+    } states;
+    struct {
+        struct kvmig__fact_block_job *v;
+        size_t n;
+    } block_jobs;
+    struct {
+        struct kvmig__fact_network_wait *v;
+        size_t n;
+    } network_waits;
+    struct kvmig__fact_probe probe;
     char *cni, *ip_priority_label; /* cni-config */
     int32_t keep_vm_ip; /* 1, 0, -1 */
     struct kvmig__fact_measured measured;

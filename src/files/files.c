@@ -18,7 +18,9 @@ void kvmig__files_ask_clear(struct kvmig__files_ask *ask)
 
 static bool take_text(struct kvmig__snapshot_load *base, const char *text, size_t length)
 {
-    return kvmig__files_xml((struct kvmig__files_load *)base, text, length);
+    struct kvmig__files_load *load = (struct kvmig__files_load *)base;
+
+    return kvmig__files_xml(load, text, length) || kvmig__files_told(load, text, length);
 }
 
 static bool take_value(struct kvmig__snapshot_load *base, struct json_object *json)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What people have at hand, read from files: objects of Kubernetes, libvirt's XML, rows of OVSDB, observations. A text is recognised
- * by what is in it; names say nothing. What is none of these (logs, statistics) is passed over; what is one of them and cannot be
+ * by what is in it; names say nothing. What is nothing else is a log or a message; what is one of them and cannot be
  * read is a problem that names its file, and the rest is read. Blocks on the file system; no lock; any thread.
  */
 #ifndef KVMIG_SRC_FILES_H

@@ -41,6 +41,14 @@ void kvmig__files_finish_rows(struct kvmig__files_load *load);
 /* ---- files_observations.c ---- true = it is an observation, and was taken */
 bool kvmig__files_observation(struct kvmig__files_load *load, struct json_object *json);
 
+/* ---- files_seen.c ---- */
+void kvmig__files_see_state(struct kvmig__files_load *load, struct json_object *json);
+void kvmig__files_see_block_jobs(struct kvmig__files_load *load, struct json_object *json);
+void kvmig__files_see_network_wait(struct kvmig__files_load *load, struct json_object *json);
+void kvmig__files_see_probe(struct kvmig__files_load *load, struct json_object *json);
+/* ---- files_told.c ---- true = it is statistics, events, a log or a message, and was taken */
+bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length);
+
 /* ---- files_json.c: members of an object, by their types; what is of another type counts as not given ---- */
 struct json_object *kvmig__files_member(struct json_object *object,
                                         const char *key); /* borrowed; NULL if absent or null */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Observations: small JSON objects with the key "observation", for facts that no other file carries. One reader per kind; kinds that say
- * nothing about what can be planned (probes, waits, block jobs) are passed over, and so is a value of another type. Any thread; a loading
+ * Observations: small JSON objects with the key "observation", for facts that no other file carries. One reader per kind, here or
+ * in files_seen.c; a value of another type is passed over. Any thread; a loading
  * belongs to one.
  */
 #include "files/files_internal.h"
@@ -207,6 +207,7 @@ static void take_domain_state(struct kvmig__files_load *load, struct json_object
     struct kvmig__files_domain_state told = { .state = -1, .reason = KVMIG__REASON_OTHER };
     char *side = NULL, *state = NULL, *reason = NULL;
 
+    kvmig__files_see_state(load, json);
     kvmig__files_str(json, "side", &side);
     kvmig__files_str(json, "state", &state);
     kvmig__files_str(json, "reason", &reason);
@@ -231,10 +232,17 @@ static const struct {
     const char *name;
     void (*take)(struct kvmig__files_load *load, struct json_object *json);
 } kinds[] = {
-    { "versions", take_versions },       { "mounts", take_mounts },
-    { "disk-images", take_images },      { "cni-config", take_cni },
-    { "network-mtu", take_mtu },         { "port-bindings", take_port_hosts },
-    { "certificate", take_certificate }, { "domain-state", take_domain_state },
+    { "versions", take_versions },
+    { "mounts", take_mounts },
+    { "disk-images", take_images },
+    { "cni-config", take_cni },
+    { "network-mtu", take_mtu },
+    { "port-bindings", take_port_hosts },
+    { "certificate", take_certificate },
+    { "domain-state", take_domain_state },
+    { "block-jobs", kvmig__files_see_block_jobs },
+    { "network-event-wait", kvmig__files_see_network_wait },
+    { "probe", kvmig__files_see_probe },
 };
 
 static bool take_one(struct kvmig__files_load *load, struct json_object *json)

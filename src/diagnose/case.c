@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A case while it is looked at: findings, actions and the strongest state so far. Pure; any thread; a case owns what it is given.
+ */
+#include "diagnose/diagnose.h"
+
+#include <stdlib.h>
+
+static bool is_there(const struct kvmig_findings *list, const char *code, const char *object)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (kvmig__str_eq(list->v[i].code, code) && kvmig__str_eq(list->v[i].object, object))
+            return true;
+    return false;
+}
+
+static void add(struct kvmig_findings *list, const char *code, int32_t severity, const char *object,
+                struct kvmig__detail *detail, const char *hint, const char *message)
+{
+    char *text = detail && detail->n ? kvmig__detail_take(detail) : NULL;
+
+    if (!is_there(list, code, object))
+        kvmig__findings_add(list, code, severity, object, NULL, text, hint, "%s", message);
+    if (detail && !text)
+        free(detail->text);
+    free(text);
+}
+
+void kvmig__case_note(struct kvmig__case *c, const char *code, int32_t severity, char *object,
+                      struct kvmig__detail *detail, const char *hint, const char *message_fmt, ...)
+{
+    va_list args;
+    char *message;
+
+    va_start(args, message_fmt);
+    message = kvmig__vasprintf(message_fmt, args);
+    va_end(args);
+    add(&c->findings, code, severity, object, detail, hint, message);
+    free(message);
+    free(object);
+}
+
+void kvmig__case_act(struct kvmig__case *c, const char *code, char *object, struct kvmig__detail *detail,
+                     const char *message_fmt, ...)
+{
+    va_list args;
+    char *message;
+
+    va_start(args, message_fmt);
+    message = kvmig__vasprintf(message_fmt, args);
+    va_end(args);
+    add(&c->actions, code, KVMIG_SEVERITY_INFO, object, detail, NULL, message);
+    free(message);
+    free(object);
+}
+
+void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, const char *code, const char *why_fmt, ...)
+{
+    va_list args;
+
+    if (strength <= c->strength)
+        return;
+    c->strength = strength;
+    c->state = code;
+    free(c->why);
+    va_start(args, why_fmt);
+    c->why = kvmig__vasprintf(why_fmt, args);
+    va_end(args);
+}
+
+void kvmig__case_clear(struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->said.n; i++)
+        free(c->said.v[i].source);
+    free(c->said.v);
+    kvmig__findings_clear(&c->findings);
+    kvmig__findings_clear(&c->actions);
+    free(c->vm);
+    free(c->vm_object);
+    free(c->why);
+    *c = (struct kvmig__case){ .view = NULL };
+}

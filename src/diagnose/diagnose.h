@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inside of the diagnosis. Pure: a view and a question go in, a diagnosis comes out; no lock, clock, I/O, XML or JSON library
+ * (diagnosis_json.c alone writes a finished diagnosis with json-c). One file per kind of evidence; each adds findings, states and actions
+ * to the case, and says nothing without evidence. diagnose.c runs them; verdict.c weighs what they found.
+ */
+#ifndef KVMIG_SRC_DIAGNOSE_H
+#define KVMIG_SRC_DIAGNOSE_H
+
+#include "base/finding_internal.h"
+#include "cluster/facts.h"
+#include "cluster/kube.h"
+#include "cluster/model.h"
+#include "plan/plan_internal.h"
+#include <kvmig/diagnose.h>
+
+struct kvmig__ask { /* a deep copy of struct kvmig_diagnose_opts */
+    struct kvmig__request plan;
+    char *migration, *node, *source_state, *target_state, *job;
+    int32_t intent, migrate_rc, postcopy_started;
+    double events_now_s;
+    uint64_t progress_timeout_s;
+};
+
+struct kvmig_diagnosis {
+    uint32_t refs; /* atomic */
+    char *verdict, *summary, *vm, *target;
+    struct kvmig_findings findings, actions;
+};
+
+/* ---- texts: what somebody wrote, wherever it stands ---- */
+struct kvmig__said {
+    char *source; /* path of the file, or "kind/ns/name"; owned */
+    const char *object; /* what it is about, if that is known: "node/b"; NULL; borrowed */
+    const char *text; /* borrowed */
+    size_t length;
+    bool of_object; /* from an object of the API, not from a file */
+};
+
+/* How sure a state is: of two, the stronger one is told; of equal ones the first. */
+enum kvmig__strength {
+    KVMIG__KNOWN_NONE,
+    KVMIG__KNOWN_WAITING, /* something was asked for */
+    KVMIG__KNOWN_RUNNING, /* a job runs */
+    KVMIG__KNOWN_TOLD, /* a message or a record says how it ended */
+    KVMIG__KNOWN_ENDED, /* a record says why it ended */
+    KVMIG__KNOWN_PROVEN, /* by what is on both sides: outranks any cause */
+};
+
+struct kvmig__case {
+    const struct kvmig__view *view;
+    const struct kvmig__kube *kube; /* NULL = none */
+    const struct kvmig__facts *facts; /* never NULL */
+    const struct kvmig__ask *ask;
+    int64_t now_ms; /* time of the question; 0 = not known */
+    /* ---- what it is about (subject.c); all borrowed, NULL = not known ---- */
+    const struct kvmig__kube_vmi *vmi;
+    const struct kvmig__kube_vmim *vmim;
+    const struct kvmig__domain *domain;
+    const char *source, *target; /* nodes */
+    char *vm; /* "NS/NAME" or "NAME"; owned */
+    char *vm_object; /* "vm/NS/NAME", or "vm" if it is not known; owned */
+    struct {
+        struct kvmig__said *v;
+        size_t n;
+    } said;
+    /* ---- what was found ---- */
+    struct kvmig_findings findings, actions;
+    const char *state; /* a state or outcome; static; NULL = none is known */
+    enum kvmig__strength strength;
+    char *why; /* of the state, one line for people; owned */
+};
+
+/* Never NULL. ask is borrowed. The view must be synced. Fails with -KVMIG_ENOVM and -KVMIG_EAMBIGUOUS. (diagnose.c) */
+int32_t kvmig__diagnose(const struct kvmig__view *view, const struct kvmig__ask *ask,
+                        struct kvmig_diagnosis **out_diagnosis);
+int32_t kvmig__ask_from_opts(struct kvmig__ask *ask, const struct kvmig_diagnose_opts *opts); /* ask.c */
+void kvmig__ask_clear(struct kvmig__ask *ask);
+
+/* ---- adding to a case (case.c) ---- take object and detail. A finding of the same code about the same object is there once: the
+ * second time is passed over. */
+void kvmig__case_note(struct kvmig__case *c, const char *code, int32_t severity, char *object,
+                      struct kvmig__detail *detail, const char *hint, const char *message_fmt, ...) KVMIG__PRINTF(7, 8);
+void kvmig__case_act(struct kvmig__case *c, const char *code, char *object, struct kvmig__detail *detail,
+                     const char *message_fmt, ...) KVMIG__PRINTF(5, 6);
+/* code: static. */
+void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, const char *code, const char *why_fmt, ...)
+    KVMIG__PRINTF(4, 5);
+void kvmig__case_clear(struct kvmig__case *c);
+
+/* ---- the kinds of evidence, in the order in which they are looked at ---- */
+int32_t kvmig__diagnose_subject(struct kvmig__case *c); /* subject.c: which VM, which migration, which hosts */
+void kvmig__diagnose_texts(struct kvmig__case *c); /* texts.c: logs, messages, events, conditions */
+void kvmig__diagnose_events(struct kvmig__case *c); /* events.c: events of the job */
+void kvmig__diagnose_jobs(struct kvmig__case *c); /* jobs.c: domjobinfo, block jobs, probes */
+void kvmig__diagnose_sides(struct kvmig__case *c); /* sides.c: the resolver's table over what both sides show */
+/* Chooses the verdict and writes the summary. (verdict.c) */
+void kvmig__diagnose_verdict(const struct kvmig__case *c, struct kvmig_diagnosis *out);
+
+/* ---- finding words in texts that terminals and logs have wrapped (words.c) ---- */
+/* The first place at or after at where pattern stands; case does not matter, a blank in it matches any white space, and a line
+ * break within a word is passed over. *out_after: what follows it. NULL if there is none. */
+const char *kvmig__words_find(const char *at, const char *end, const char *pattern, const char **out_after);
+/* Names separated by commas, from at on; returns what follows. */
+const char *kvmig__words_names(const char *at, const char *end, struct kvmig__strlist *out);
+/* The next quoted text ("..." or '...') within the same statement; owned, NULL if there is none. */
+char *kvmig__words_quoted(const char *at, const char *end);
+/* The word at at: until white space, quote, bracket, comma or semicolon; owned, NULL if it is empty. */
+char *kvmig__words_word(const char *at, const char *end);
+/* The next decimal or 0x number; UINT64_MAX if there is none before the line ends. */
+uint64_t kvmig__words_number(const char *at, const char *end, const char **out_after);
+uint32_t kvmig__words_line(const char *text, const char *at); /* from 1 */
+char *kvmig__words_evidence(const char *text, const char *end, const char *at); /* the line around at, cut; owned */
+
+/* ---- rules over texts (texts.c runs them; texts_*.c hold them) ---- */
+struct kvmig__match {
+    struct kvmig__case *c;
+    const struct kvmig__text_rule *rule;
+    const struct kvmig__said *said;
+    const char *at, *after, *end; /* where the pattern stands, what follows it, where the text ends */
+    char *object; /* what the finding is about; NULL = the rule's; owned */
+    struct kvmig__detail detail;
+};
+struct kvmig__text_rule {
+    const char *pattern;
+    const char *also; /* must follow within some lines; NULL */
+    const char *code;
+    int32_t severity;
+    const char *object; /* NULL = what the text is about, else the VM */
+    bool (*extract)(struct kvmig__match *match); /* fills detail and object; false = no match after all. NULL */
+    const char *message, *hint;
+};
+extern const struct kvmig__text_rule kvmig__texts_cpu[], kvmig__texts_storage[], kvmig__texts_request[],
+    kvmig__texts_platform[]; /* end with a rule without a pattern */
+
+#endif

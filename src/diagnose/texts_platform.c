@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What Kubernetes and KubeVirt say: the scheduler, the kubelet, quotas, admission. Pure.
+ */
+#include "diagnose/diagnose.h"
+#include "session/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "0/3 nodes are available: 1 node(s) ..., 3 node(s) ... preemption: ...": match stands at "nodes are available". */
+static bool scheduler(struct kvmig__match *match)
+{
+    const char *begin = match->at, *stop = match->after;
+    struct kvmig__pairs reasons = { 0 };
+    uint32_t total = 0;
+    char *text;
+
+    while (begin > match->said->text && !strchr("\n \"'", begin[-1]))
+        begin--;
+    if (begin > match->said->text && begin[-1] == ' ') /* "0/3" before the blank */
+        for (begin--; begin > match->said->text && !strchr("\n \"'", begin[-1]);)
+            begin--;
+    while (stop < match->end && *stop != '\n')
+        stop++;
+    text = kvmig__strndup(begin, (size_t)(stop - begin));
+    if (kvmig__scheduler_message(text, &total, &reasons)) {
+        kvmig__detail_uint(&match->detail, "nodes", total);
+        for (size_t i = 0; i < reasons.n; i++)
+            kvmig__detail_uint(&match->detail, reasons.v[i].key, strtoull(reasons.v[i].value, NULL, 10));
+    }
+    kvmig__pairs_clear(&reasons);
+    free(text);
+    return true;
+}
+
+static bool pulled(struct kvmig__match *match)
+{
+    char *reference = kvmig__words_quoted(match->after, match->end);
+
+    kvmig__detail_str(&match->detail, "reference", reference);
+    free(reference);
+    return true;
+}
+
+/* "Active migration job (UID) is currently already in progress" */
+static bool job(struct kvmig__match *match)
+{
+    const char *open = memchr(match->after, '(', (size_t)(match->end - match->after));
+    char *uid = open ? kvmig__words_word(open + 1, match->end) : NULL;
+
+    kvmig__detail_str(&match->detail, "uid", uid);
+    free(uid);
+    return true;
+}
+
+/* "exceeded quota: NAME, requested: ..., used: ..., limited: ..." */
+static bool quota(struct kvmig__match *match)
+{
+    char *name = kvmig__words_word(match->after, match->end);
+    const char *after, *stop;
+    char *requested;
+
+    match->object = name ? kvmig__asprintf("resourcequota/%s", name) : NULL;
+    if (kvmig__words_find(match->after, match->end, "requested:", &after)) {
+        for (stop = after; stop < match->end && *stop != '\n' && !kvmig__str_starts(stop, ", used:");)
+            stop++;
+        requested = kvmig__strndup(after + strspn(after, " "), (size_t)(stop - after - (ptrdiff_t)strspn(after, " ")));
+        kvmig__detail_str(&match->detail, "requested", requested);
+        free(requested);
+    }
+    free(name);
+    return true;
+}
+
+#define E KVMIG_SEVERITY_ERROR
+
+const struct kvmig__text_rule kvmig__texts_platform[] = {
+    { "nodes are available", NULL, "TARGET_UNSCHEDULABLE", E, NULL, scheduler, "No node takes the target pod.",
+      "The counts say how many nodes each reason excludes; mend the one that excludes the best node." },
+    { "Failed to pull image ", NULL, "TARGET_IMAGE_PULL", E, NULL, pulled, "The target pod cannot pull an image.",
+      "See whether the node can reach the registry and the reference exists." },
+    { "in-flight migration detected", NULL, "MIGRATION_IN_PROGRESS", E, NULL, job,
+      "Another migration of this VM is said to be under way.",
+      "Wait for it; if there is no such migration, the VMI's migrationState is stale." },
+    { "exceeded quota: ", NULL, "QUOTA_EXCEEDED", E, "resourcequota", quota,
+      "The namespace's quota has no room for a second launcher.", "Raise the quota, or free what it counts." },
+    { .pattern = NULL },
+};

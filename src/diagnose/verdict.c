@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Weighs what was found: an outcome that both sides prove outranks any cause; then the cause, the most specific one; then the state or
+ * outcome that is told; then, if no migration is under way or recorded, what is worth a warning. Pure.
+ */
+#include "diagnose/diagnose.h"
+
+/* Usually the consequence of something that the other side knows. */
+static bool is_consequence(const char *code)
+{
+    static const char *const codes[] = { "TLS_CHANNEL_ERROR", "STREAM_MISMATCH", "RETRY_USELESS" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(codes); i++)
+        if (kvmig__str_eq(code, codes[i]))
+            return true;
+    return false;
+}
+
+static const struct kvmig_finding *first_of(const struct kvmig_findings *list, int32_t severity, bool consequences)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].severity == severity && is_consequence(list->v[i].code) == consequences)
+            return &list->v[i];
+    return NULL;
+}
+
+static const struct kvmig_finding *cause(const struct kvmig__case *c)
+{
+    const struct kvmig_finding *finding = first_of(&c->findings, KVMIG_SEVERITY_ERROR, false);
+
+    return finding ? finding : first_of(&c->findings, KVMIG_SEVERITY_ERROR, true);
+}
+
+void kvmig__diagnose_verdict(const struct kvmig__case *c, struct kvmig_diagnosis *out)
+{
+    const struct kvmig_finding *finding = c->strength >= KVMIG__KNOWN_PROVEN ? NULL : cause(c);
+
+    if (!finding && !c->state)
+        finding = first_of(&c->findings, KVMIG_SEVERITY_WARN, false);
+    if (finding) {
+        out->verdict = kvmig__strdup(finding->code);
+        out->summary = kvmig__asprintf("%s: %s", finding->object, finding->message);
+    } else if (c->state) {
+        out->verdict = kvmig__strdup(c->state);
+        out->summary = kvmig__asprintf("%s: %s", c->vm_object, c->why);
+    } else {
+        out->verdict = kvmig__strdup("NO_FINDING");
+        out->summary =
+            kvmig__asprintf("%s: nothing is under way, and nothing is wrong in what was given", c->vm_object);
+    }
+}
