@@ -24,8 +24,10 @@ static struct kvmig_diagnosis *conclude(struct kvmig__case *c)
 
 static void look_at_all(struct kvmig__case *c)
 {
+    kvmig__diagnose_kube(c);
     kvmig__diagnose_texts(c);
     kvmig__diagnose_events(c);
+    kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);
     kvmig__diagnose_sides(c);
 }

@@ -90,8 +90,10 @@ void kvmig__case_clear(struct kvmig__case *c);
 
 /* ---- the kinds of evidence, in the order in which they are looked at ---- */
 int32_t kvmig__diagnose_subject(struct kvmig__case *c); /* subject.c: which VM, which migration, which hosts */
+void kvmig__diagnose_kube(struct kvmig__case *c); /* kube.c: waits and outcomes in KubeVirt */
 void kvmig__diagnose_texts(struct kvmig__case *c); /* texts.c: logs, messages, events, conditions */
 void kvmig__diagnose_events(struct kvmig__case *c); /* events.c: events of the job */
+void kvmig__diagnose_series(struct kvmig__case *c); /* series.c: statistics over time */
 void kvmig__diagnose_jobs(struct kvmig__case *c); /* jobs.c: domjobinfo, block jobs, probes */
 void kvmig__diagnose_sides(struct kvmig__case *c); /* sides.c: the resolver's table over what both sides show */
 /* Chooses the verdict and writes the summary. (verdict.c) */

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Statistics of a job over time: does it get anywhere? Judged by what moved and by the low-water mark of what remains, over a window,
+ * never by one sample or by throughput: zero pages cost no bytes, and what remains swings within a round (libvirt.md 4.1). Pure.
+ */
+#include "diagnose/diagnose.h"
+
+#include <stdlib.h>
+
+#define SILENT_MS 30000 /* without a byte: no normal set-up or round takes so long */
+#define WINDOW_MS 40000 /* some rounds, for the mark to be a mark */
+#define PROGRESS_PERMILLE 40 /* less over a window is none */
+#define DEFAULT_LIMIT_MS 300 /* QEMU's downtime-limit */
+#define DEFAULT_PAGE 4096
+
+static uint64_t known(uint64_t value)
+{
+    return value == KVMIG__UNKNOWN ? 0 : value;
+}
+
+/* Everything that only grows while something happens: bytes that were sent, and zero pages that were passed. */
+static uint64_t moved(const struct kvmig__fact_sample *sample)
+{
+    uint64_t memory = known(sample->memory_processed);
+
+    if (known(sample->memory_normal_bytes) > memory)
+        memory = sample->memory_normal_bytes;
+    return memory + known(sample->disk_processed) + known(sample->memory_constant);
+}
+
+static uint64_t remaining(const struct kvmig__fact_sample *sample)
+{
+    return known(sample->memory_remaining) + known(sample->disk_remaining);
+}
+
+static bool tells_movement(const struct kvmig__fact_sample *sample)
+{
+    return sample->elapsed_ms != KVMIG__UNKNOWN && sample->memory_remaining != KVMIG__UNKNOWN &&
+           (sample->memory_processed != KVMIG__UNKNOWN || sample->memory_normal_bytes != KVMIG__UNKNOWN ||
+            sample->disk_processed != KVMIG__UNKNOWN);
+}
+
+struct course { /* the usable samples of one job, in order of time */
+    const struct kvmig__fact_sample **v;
+    size_t n;
+    const char *file;
+};
+
+/* A clock that jumps back is another job: the last one counts. */
+static void read_course(const struct kvmig__fact_samples *series, struct course *out)
+{
+    out->file = series->file;
+    for (size_t i = 0; i < series->n; i++) {
+        const struct kvmig__fact_sample *sample = &series->v[i];
+
+        if (!tells_movement(sample))
+            continue;
+        if (out->n && sample->elapsed_ms < out->v[out->n - 1]->elapsed_ms)
+            out->n = 0;
+        *KVMIG__PUSH(out) = sample;
+    }
+}
+
+static const struct kvmig__fact_sample *last_of(const struct course *course)
+{
+    return course->v[course->n - 1];
+}
+
+/* For how long nothing has moved at the end; 0 if it moved with the last sample. */
+static uint64_t silence_ms(const struct course *course)
+{
+    const struct kvmig__fact_sample *last = last_of(course);
+    size_t first = course->n - 1;
+
+    while (first > 0 && moved(course->v[first - 1]) == moved(last) && remaining(course->v[first - 1]) == remaining(last))
+        first--;
+    return last->elapsed_ms - course->v[first]->elapsed_ms;
+}
+
+static void add_place(struct kvmig__detail *detail, const struct course *course)
+{
+    kvmig__detail_str(detail, "source", course->file);
+    kvmig__detail_uint(detail, "line", last_of(course)->line);
+}
+
+/* true = it stands still, and that was said */
+static bool judge_silence(struct kvmig__case *c, const struct course *course)
+{
+    const struct kvmig__fact_sample *last = last_of(course);
+    const uint64_t silent = silence_ms(course);
+    struct kvmig__detail detail = { 0 };
+
+    if (moved(last) == 0 && last->elapsed_ms >= SILENT_MS) {
+        kvmig__detail_uint(&detail, "silent_ms", last->elapsed_ms);
+        add_place(&detail, course);
+        kvmig__case_note(c, "STUCK_HANDSHAKE", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+                         "Abort it, and look at what connects the hosts: TLS together with parallel connections, "
+                         "firewalls, the migration port.",
+                         "Not a byte has moved since the start %llu s ago: the connection was never set up.",
+                         (unsigned long long)last->elapsed_ms / 1000);
+        kvmig__case_act(c, "ABORT_JOB", kvmig__strdup(c->vm_object), NULL,
+                        "Abort the job: nothing was sent, and the guest runs on the source.");
+        return true;
+    }
+    if (silent < SILENT_MS || moved(last) == 0 || remaining(last) == 0)
+        return false;
+    kvmig__detail_uint(&detail, "silent_ms", silent);
+    add_place(&detail, course);
+    kvmig__case_note(c, "TRANSPORT_STALLED", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+                     "See whether the hosts reach each other, and whether the target lives; this has nothing to do with how "
+                     "much the guest writes.",
+                     "No byte has moved for %llu s.", (unsigned long long)silent / 1000);
+    return true;
+}
+
+static uint64_t lowest(const struct course *course, uint64_t from_ms, uint64_t to_ms)
+{
+    uint64_t low = KVMIG__UNKNOWN;
+
+    for (size_t i = 0; i < course->n; i++)
+        if (course->v[i]->elapsed_ms >= from_ms && course->v[i]->elapsed_ms <= to_ms && remaining(course->v[i]) < low)
+            low = remaining(course->v[i]);
+    return low;
+}
+
+/* Of the window's end, which is what it can do now: as told, else from what moved. bytes/s; 0 = not known. */
+static uint64_t bandwidth(const struct course *course)
+{
+    const struct kvmig__fact_sample *last = last_of(course), *first = course->v[0];
+
+    if (known(last->memory_bps))
+        return last->memory_bps;
+    for (size_t i = course->n; i-- > 0 && last->elapsed_ms - course->v[i]->elapsed_ms <= WINDOW_MS;)
+        first = course->v[i];
+    return last->elapsed_ms > first->elapsed_ms
+               ? (moved(last) - moved(first)) * 1000 / (last->elapsed_ms - first->elapsed_ms)
+               : 0;
+}
+
+static void judge_dirtying(struct kvmig__case *c, const struct course *course, uint64_t bytes_per_s)
+{
+    const struct kvmig__fact_sample *last = last_of(course);
+    const uint64_t page = known(last->page_size) ? last->page_size : DEFAULT_PAGE;
+    struct kvmig__detail detail = { 0 };
+
+    if (!known(last->memory_dirty_rate) || last->memory_dirty_rate > UINT64_MAX / page ||
+        last->memory_dirty_rate * page <= bytes_per_s)
+        return;
+    kvmig__detail_uint(&detail, "dirty_bytes_per_s", last->memory_dirty_rate * page);
+    kvmig__detail_uint(&detail, "bytes_per_s", bytes_per_s);
+    add_place(&detail, course);
+    kvmig__case_note(c, "DIRTY_RATE_ABOVE_BANDWIDTH", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+                     "Time does not help: slow the guest down (auto-converge), use post-copy, or give it more bandwidth.",
+                     "The guest dirties memory faster than it is sent.");
+}
+
+/* What the caller permits decides what is advised; a raised pause is the mildest. */
+static void advise(struct kvmig__case *c, uint64_t need_ms, bool hopeless)
+{
+    const uint64_t ceiling = c->ask->plan.forecast.ceiling_ms;
+    struct kvmig__detail detail = { 0 };
+
+    if (!hopeless && need_ms <= ceiling) {
+        kvmig__detail_uint(&detail, "max_downtime_ms", need_ms);
+        kvmig__case_act(c, "RAISE_MAX_DOWNTIME", kvmig__strdup(c->vm_object), &detail,
+                        "Raise the allowed pause to at least %llu ms.", (unsigned long long)need_ms);
+    } else if (c->ask->plan.flags & KVMIG_PLAN_ALLOW_POSTCOPY) {
+        kvmig__case_act(c, "SWITCH_TO_POSTCOPY", kvmig__strdup(c->vm_object), NULL,
+                        "Switch the job to post-copy, which the caller permits.");
+    }
+}
+
+static void judge_convergence(struct kvmig__case *c, const struct course *course)
+{
+    const struct kvmig__fact_sample *last = last_of(course);
+    const uint64_t bytes_per_s = bandwidth(course);
+    const uint64_t limit = c->ask->plan.max_downtime_ms ? c->ask->plan.max_downtime_ms : DEFAULT_LIMIT_MS;
+    uint64_t before, now, need_ms, begin;
+    struct kvmig__detail detail = { 0 };
+
+    kvmig__case_state(c, KVMIG__KNOWN_RUNNING, remaining(last) < remaining(course->v[0]) ? "CONVERGING" : "RUNNING",
+                      "the job copies");
+    if (last->elapsed_ms < WINDOW_MS || known(last->iteration) == 1 || !bytes_per_s)
+        return;
+    begin = last->elapsed_ms - WINDOW_MS;
+    before = lowest(course, 0, begin);
+    now = lowest(course, begin + 1, last->elapsed_ms);
+    if (before == KVMIG__UNKNOWN || now + before / 1000 * PROGRESS_PERMILLE < before)
+        return;
+    need_ms = now > UINT64_MAX / 1000 ? UINT64_MAX : now * 1000 / bytes_per_s;
+    if (need_ms <= limit)
+        return;
+    kvmig__detail_uint(&detail, "needed_ms", need_ms);
+    kvmig__detail_uint(&detail, "limit_ms", limit);
+    kvmig__detail_uint(&detail, "bytes_per_s", bytes_per_s);
+    add_place(&detail, course);
+    kvmig__case_note(c, "NOT_CONVERGING", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+                     "Allow the pause that is needed, slow the guest down, or use post-copy.",
+                     "What remains has not fallen for %d s: the switch would need a pause of %llu ms, and %llu ms are allowed.",
+                     WINDOW_MS / 1000, (unsigned long long)need_ms, (unsigned long long)limit);
+    judge_dirtying(c, course, bytes_per_s);
+    advise(c, need_ms, kvmig__findings_has(&c->findings, "DIRTY_RATE_ABOVE_BANDWIDTH"));
+}
+
+void kvmig__diagnose_series(struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->facts->series.n; i++) {
+        struct course course = { .n = 0 };
+
+        read_course(&c->facts->series.v[i], &course);
+        if (course.n && judge_silence(c, &course))
+            kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the job stands");
+        else if (course.n)
+            judge_convergence(c, &course);
+        free(course.v);
+    }
+}
