@@ -68,10 +68,18 @@ void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, con
     va_end(args);
 }
 
+void kvmig__case_override(struct kvmig__case *c, const char *code, const char *why)
+{
+    c->strength = KVMIG__KNOWN_NONE;
+    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
+}
+
 void kvmig__case_clear(struct kvmig__case *c)
 {
-    for (size_t i = 0; i < c->said.n; i++)
+    for (size_t i = 0; i < c->said.n; i++) {
         free(c->said.v[i].source);
+        free(c->said.v[i].object);
+    }
     free(c->said.v);
     kvmig__findings_clear(&c->findings);
     kvmig__findings_clear(&c->actions);

@@ -25,11 +25,16 @@ static struct kvmig_diagnosis *conclude(struct kvmig__case *c)
 static void look_at_all(struct kvmig__case *c)
 {
     kvmig__diagnose_kube(c);
+    kvmig__diagnose_pods(c);
+    kvmig__diagnose_volumes(c);
     kvmig__diagnose_texts(c);
     kvmig__diagnose_events(c);
     kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);
     kvmig__diagnose_sides(c);
+    kvmig__diagnose_ports(c);
+    kvmig__diagnose_addresses(c);
+    kvmig__diagnose_intent(c);
 }
 
 int32_t kvmig__diagnose(const struct kvmig__view *view, const struct kvmig__ask *ask,

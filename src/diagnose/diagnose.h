@@ -31,7 +31,7 @@ struct kvmig_diagnosis {
 /* ---- texts: what somebody wrote, wherever it stands ---- */
 struct kvmig__said {
     char *source; /* path of the file, or "kind/ns/name"; owned */
-    const char *object; /* what it is about, if that is known: "node/b"; NULL; borrowed */
+    char *object; /* what it is about, if that is known: "node/b"; NULL; owned */
     const char *text; /* borrowed */
     size_t length;
     bool of_object; /* from an object of the API, not from a file */
@@ -86,6 +86,8 @@ void kvmig__case_act(struct kvmig__case *c, const char *code, char *object, stru
 /* code: static. */
 void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, const char *code, const char *why_fmt, ...)
     KVMIG__PRINTF(4, 5);
+/* The same, whatever was known: what is asked for has another answer than what happened. */
+void kvmig__case_override(struct kvmig__case *c, const char *code, const char *why);
 void kvmig__case_clear(struct kvmig__case *c);
 
 /* ---- the kinds of evidence, in the order in which they are looked at ---- */
@@ -96,6 +98,11 @@ void kvmig__diagnose_events(struct kvmig__case *c); /* events.c: events of the j
 void kvmig__diagnose_series(struct kvmig__case *c); /* series.c: statistics over time */
 void kvmig__diagnose_jobs(struct kvmig__case *c); /* jobs.c: domjobinfo, block jobs, probes */
 void kvmig__diagnose_sides(struct kvmig__case *c); /* sides.c: the resolver's table over what both sides show */
+void kvmig__diagnose_ports(struct kvmig__case *c); /* ports.c: logical ports of OVN */
+void kvmig__diagnose_addresses(struct kvmig__case *c); /* addresses.c: interfaces and addresses, and whose they are */
+void kvmig__diagnose_pods(struct kvmig__case *c); /* pods.c: launchers and attachment pods */
+void kvmig__diagnose_volumes(struct kvmig__case *c); /* volumes.c: volume migrations that were interrupted */
+void kvmig__diagnose_intent(struct kvmig__case *c); /* intents.c: what is asked for; after all others */
 /* Chooses the verdict and writes the summary. (verdict.c) */
 void kvmig__diagnose_verdict(const struct kvmig__case *c, struct kvmig_diagnosis *out);
 

@@ -72,7 +72,8 @@ static uint64_t silence_ms(const struct course *course)
     const struct kvmig__fact_sample *last = last_of(course);
     size_t first = course->n - 1;
 
-    while (first > 0 && moved(course->v[first - 1]) == moved(last) && remaining(course->v[first - 1]) == remaining(last))
+    while (first > 0 && moved(course->v[first - 1]) == moved(last) &&
+           remaining(course->v[first - 1]) == remaining(last))
         first--;
     return last->elapsed_ms - course->v[first]->elapsed_ms;
 }
@@ -106,10 +107,11 @@ static bool judge_silence(struct kvmig__case *c, const struct course *course)
         return false;
     kvmig__detail_uint(&detail, "silent_ms", silent);
     add_place(&detail, course);
-    kvmig__case_note(c, "TRANSPORT_STALLED", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
-                     "See whether the hosts reach each other, and whether the target lives; this has nothing to do with how "
-                     "much the guest writes.",
-                     "No byte has moved for %llu s.", (unsigned long long)silent / 1000);
+    kvmig__case_note(
+        c, "TRANSPORT_STALLED", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+        "See whether the hosts reach each other, and whether the target lives; this has nothing to do with how "
+        "much the guest writes.",
+        "No byte has moved for %llu s.", (unsigned long long)silent / 1000);
     return true;
 }
 
@@ -149,9 +151,10 @@ static void judge_dirtying(struct kvmig__case *c, const struct course *course, u
     kvmig__detail_uint(&detail, "dirty_bytes_per_s", last->memory_dirty_rate * page);
     kvmig__detail_uint(&detail, "bytes_per_s", bytes_per_s);
     add_place(&detail, course);
-    kvmig__case_note(c, "DIRTY_RATE_ABOVE_BANDWIDTH", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
-                     "Time does not help: slow the guest down (auto-converge), use post-copy, or give it more bandwidth.",
-                     "The guest dirties memory faster than it is sent.");
+    kvmig__case_note(
+        c, "DIRTY_RATE_ABOVE_BANDWIDTH", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+        "Time does not help: slow the guest down (auto-converge), use post-copy, or give it more bandwidth.",
+        "The guest dirties memory faster than it is sent.");
 }
 
 /* What the caller permits decides what is advised; a raised pause is the mildest. */
@@ -194,10 +197,11 @@ static void judge_convergence(struct kvmig__case *c, const struct course *course
     kvmig__detail_uint(&detail, "limit_ms", limit);
     kvmig__detail_uint(&detail, "bytes_per_s", bytes_per_s);
     add_place(&detail, course);
-    kvmig__case_note(c, "NOT_CONVERGING", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
-                     "Allow the pause that is needed, slow the guest down, or use post-copy.",
-                     "What remains has not fallen for %d s: the switch would need a pause of %llu ms, and %llu ms are allowed.",
-                     WINDOW_MS / 1000, (unsigned long long)need_ms, (unsigned long long)limit);
+    kvmig__case_note(
+        c, "NOT_CONVERGING", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+        "Allow the pause that is needed, slow the guest down, or use post-copy.",
+        "What remains has not fallen for %d s: the switch would need a pause of %llu ms, and %llu ms are allowed.",
+        WINDOW_MS / 1000, (unsigned long long)need_ms, (unsigned long long)limit);
     judge_dirtying(c, course, bytes_per_s);
     advise(c, need_ms, kvmig__findings_has(&c->findings, "DIRTY_RATE_ABOVE_BANDWIDTH"));
 }

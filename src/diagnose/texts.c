@@ -16,30 +16,35 @@ static const struct kvmig__text_rule *const tables[] = { kvmig__texts_cpu, kvmig
 
 /* ---- what was said ---- */
 
-static void say(struct kvmig__case *c, char *source, const char *object, const char *text, size_t length,
-                bool of_object)
+static void say_about(struct kvmig__case *c, const struct kvmig__kube_meta *meta, const char *object, const char *text)
 {
-    if (!text || !length) {
-        free(source);
+    struct kvmig__said *said;
+
+    if (!text || !*text)
         return;
-    }
-    *KVMIG__PUSH(&c->said) = (struct kvmig__said){ source, object, text, length, of_object };
+    said = KVMIG__PUSH(&c->said);
+    said->source = kvmig__asprintf("%s/%s%s%s", kvmig__kube_kind_info(meta->kind)->kind, meta->ns ? meta->ns : "",
+                                   meta->ns ? "/" : "", meta->name);
+    said->object = kvmig__strdup(object);
+    said->text = text;
+    said->length = strlen(text);
+    said->of_object = true;
 }
 
-static void say_text(struct kvmig__case *c, const struct kvmig__kube_meta *meta, const char *object, const char *text)
+static void say_file(struct kvmig__case *c, const struct kvmig__fact_text *text)
 {
-    if (text && *text)
-        say(c,
-            kvmig__asprintf("%s/%s%s%s", kvmig__kube_kind_info(meta->kind)->kind, meta->ns ? meta->ns : "",
-                            meta->ns ? "/" : "", meta->name),
-            object, text, strlen(text), true);
+    struct kvmig__said *said = KVMIG__PUSH(&c->said);
+
+    said->source = kvmig__strdup(text->file);
+    said->text = text->text;
+    said->length = text->length;
 }
 
 static void say_conditions(struct kvmig__case *c, const struct kvmig__kube_meta *meta,
                            const struct kvmig__kube_conditions *conditions)
 {
     for (size_t i = 0; i < conditions->n; i++)
-        say_text(c, meta, NULL, conditions->v[i].message);
+        say_about(c, meta, NULL, conditions->v[i].message);
 }
 
 /* What the objects of the API say of the migration: not what they say of others. */
@@ -49,20 +54,44 @@ static void say_objects(struct kvmig__case *c)
     const struct kvmig__kube_migration_state *of_vmi = c->vmi ? &c->vmi->migration : NULL;
 
     if (vmim) {
-        say_text(c, &vmim->meta, NULL, vmim->state.failure_reason);
+        say_about(c, &vmim->meta, NULL, vmim->state.failure_reason);
         say_conditions(c, &vmim->meta, &vmim->conditions);
     }
     if (of_vmi && of_vmi->present && (!vmim || kvmig__str_eq(of_vmi->uid, vmim->meta.uid)))
-        say_text(c, &c->vmi->meta, NULL, of_vmi->failure_reason);
+        say_about(c, &c->vmi->meta, NULL, of_vmi->failure_reason);
+}
+
+/* Where no VM and no migration is given, whatever the objects say is what it is about. */
+static void say_everything(struct kvmig__case *c)
+{
+    KVMIG__KUBE_EACH(c->kube, POD, pod)
+    {
+        char *object = kvmig__asprintf("pod/%s/%s", pod->meta.ns ? pod->meta.ns : "", pod->meta.name);
+
+        for (size_t i = 0; i < pod->conditions.n; i++)
+            say_about(c, &pod->meta, object, pod->conditions.v[i].message);
+        say_about(c, &pod->meta, object, pod->message);
+        free(object);
+    }
+    KVMIG__KUBE_EACH(c->kube, EVENT, event)
+    {
+        const bool of_pod = kvmig__str_eq(event->about_kind, "Pod");
+        char *object =
+            of_pod ? kvmig__asprintf("pod/%s/%s", event->about_ns ? event->about_ns : "", event->about_name) : NULL;
+
+        say_about(c, &event->meta, object, event->message);
+        free(object);
+    }
 }
 
 static void gather(struct kvmig__case *c)
 {
     for (size_t i = 0; i < c->facts->texts.n; i++)
-        say(c, kvmig__strdup(c->facts->texts.v[i].file), NULL, c->facts->texts.v[i].text, c->facts->texts.v[i].length,
-            false);
-    if (c->kube)
+        say_file(c, &c->facts->texts.v[i]);
+    if (c->kube && (c->vmi || c->vmim))
         say_objects(c);
+    else if (c->kube)
+        say_everything(c);
 }
 
 /* ---- rules ---- */

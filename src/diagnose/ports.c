@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The VM's logical ports in OVN: do they say what its place and its migration say? Which port is the VM's, and which names mean one
+ * chassis, is the planner's knowledge (plan/facts_*.c). Advice always names the host where the guest is proven to run, and never an
+ * empty one. Pure.
+ */
+#include "diagnose/diagnose.h"
+#include "plan/facts_checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct look {
+    struct kvmig__case *c;
+    const struct kvmig__wires *wires;
+    const struct kvmig__fact_lsp *lsp;
+    struct kvmig__strlist chassis; /* requested, each once */
+    const char *requested, *strategy;
+    const struct kvmig__move *move; /* that is under way; NULL */
+};
+
+static bool names(const struct look *look, const char *node)
+{
+    for (size_t i = 0; i < look->chassis.n; i++)
+        if (kvmig__same_host(look->wires, look->chassis.v[i], node) != KVMIG__SAME_NO)
+            return true;
+    return false;
+}
+
+static char *object_of(const struct look *look)
+{
+    return kvmig__asprintf("lsp/%s", look->lsp->name);
+}
+
+/* ---- while a migration is under way ---- */
+
+static bool has_id(const struct kvmig__fact_interface *interface, const char *name)
+{
+    return kvmig__str_eq(kvmig__fact_get(&interface->external_ids, "iface-id"), name);
+}
+
+/* The target's interface is there, and OVN has not installed it; or its network is said to fail. */
+static bool target_waits(const struct look *look)
+{
+    const struct kvmig__facts *facts = look->c->facts;
+
+    if (kvmig__findings_has(&look->c->findings, "TARGET_NETWORK_NOT_READY") ||
+        kvmig__findings_has(&look->c->findings, "DEADLOCK_NETWORK_PENDING"))
+        return true;
+    for (size_t i = 0; i < facts->interfaces.n; i++) {
+        const struct kvmig__fact_interface *interface = &facts->interfaces.v[i];
+
+        if (has_id(interface, look->lsp->name) && kvmig__host_names_match(interface->node, look->move->target) &&
+            !kvmig__str_eq(kvmig__fact_get(&interface->external_ids, "ovn-installed"), "true"))
+            return true;
+    }
+    return false;
+}
+
+static void not_extended(const struct look *look)
+{
+    struct kvmig__detail detail = { 0 };
+    char *pair =
+        kvmig__asprintf("%s,%s", look->move->source ? look->move->source : look->wires->source, look->move->target);
+
+    kvmig__detail_str(&detail, "missing", look->move->target);
+    kvmig__detail_str(&detail, "requested-chassis", look->requested);
+    kvmig__case_note(look->c, "LSP_NOT_EXTENDED", KVMIG_SEVERITY_ERROR, object_of(look), &detail,
+                     "Name both hosts in requested-chassis, the source first; doing it again does no harm.",
+                     "The target on %s waits for its network, and the port does not list that host.",
+                     look->move->target);
+    if (look->move->source || look->wires->source) {
+        detail = (struct kvmig__detail){ 0 };
+        kvmig__detail_str(&detail, "requested-chassis", pair);
+        kvmig__case_act(look->c, "SET_REQUESTED_CHASSIS", object_of(look), &detail, "Set requested-chassis to %s.",
+                        pair);
+    }
+    free(pair);
+}
+
+/* One host by two names or twice counts once; it is worth a word. */
+static void twice(const struct look *look)
+{
+    size_t entries = 0;
+    struct kvmig__detail detail = { 0 };
+
+    for (const char *p = look->requested; p && *p; p += strcspn(p, ","), p += *p ? 1 : 0)
+        entries += p[strspn(p, " ")] && p[strspn(p, " ")] != ',' ? 1 : 0;
+    if (entries <= look->chassis.n)
+        return;
+    kvmig__detail_str(&detail, "requested-chassis", look->requested);
+    kvmig__case_note(look->c, "DUPLICATE_CHASSIS", KVMIG_SEVERITY_INFO, object_of(look), &detail, NULL,
+                     "requested-chassis names one chassis more than once; it counts as one.");
+}
+
+static void while_moving(const struct look *look)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (look->chassis.n == 1 && look->move->target && !names(look, look->move->target) && target_waits(look)) {
+        not_extended(look);
+    } else if (look->chassis.n > 2) {
+        kvmig__detail_list(&detail, "chassis", &look->chassis);
+        kvmig__case_note(look->c, "UNEXPECTED_CHASSIS_COUNT", KVMIG_SEVERITY_WARN, object_of(look), &detail,
+                         "Leave the source and the target alone in the list.",
+                         "The port lists %zu chassis; a migration has two.", look->chassis.n);
+    } else if (look->chassis.n == 2 && !look->strategy) {
+        kvmig__detail_str(&detail, "requested-chassis", look->requested);
+        kvmig__case_note(look->c, "ACTIVATION_STRATEGY_MISSING", KVMIG_SEVERITY_WARN, object_of(look), &detail,
+                         "Set activation-strategy to rarp, if this OVN knows it.",
+                         "The port has two chassis and no activation-strategy: packets may reach both sides.");
+    }
+}
+
+/* ---- otherwise ---- */
+
+static void put_right(const struct look *look, bool clear_strategy)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (look->wires->source && *look->wires->source &&
+        (look->chassis.n != 1 ||
+         kvmig__same_host(look->wires, look->chassis.v[0], look->wires->source) == KVMIG__SAME_NO)) {
+        kvmig__detail_str(&detail, "requested-chassis", look->wires->source);
+        kvmig__case_act(look->c, "SET_REQUESTED_CHASSIS", object_of(look), &detail,
+                        "Set requested-chassis to %s, where the VM runs; leave the other options alone.",
+                        look->wires->source);
+    }
+    if (clear_strategy)
+        kvmig__case_act(look->c, "CLEAR_ACTIVATION_STRATEGY", object_of(look), NULL,
+                        "Remove activation-strategy from the port.");
+}
+
+static void stale(const struct look *look)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (look->requested)
+        kvmig__detail_str(&detail, "requested-chassis", look->requested);
+    if (look->strategy)
+        kvmig__detail_str(&detail, "activation-strategy", look->strategy);
+    kvmig__case_note(look->c, "STALE_LSP_OPTIONS", KVMIG_SEVERITY_ERROR, object_of(look), &detail,
+                     "Set requested-chassis to the host where the guest runs, and remove activation-strategy.",
+                     "The port has the options of a migration, and none of the VM between these hosts is under way.");
+    put_right(look, look->strategy);
+}
+
+static void wrong_place(const struct look *look, const char *have, const char *how)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (!have || !*have || kvmig__same_host(look->wires, have, look->wires->source) != KVMIG__SAME_NO ||
+        kvmig__findings_has(&look->c->findings, "LSP_WRONG_CHASSIS"))
+        return;
+    kvmig__detail_str(&detail, "have", have);
+    kvmig__detail_str(&detail, "want", look->wires->source);
+    kvmig__case_note(look->c, "LSP_WRONG_CHASSIS", KVMIG_SEVERITY_ERROR, object_of(look), &detail,
+                     "Set requested-chassis to the host where the VM runs.",
+                     "The port is %s %s, the VM runs on %s, and no migration explains it.", how, have,
+                     look->wires->source);
+    put_right(look, false);
+}
+
+static void at_rest(const struct look *look)
+{
+    const struct kvmig__facts *facts = look->c->facts;
+
+    if (look->chassis.n > 1 || look->strategy) {
+        if (look->wires->moves_known || look->wires->pods_known)
+            stale(look);
+        return;
+    }
+    wrong_place(look, look->chassis.n ? look->chassis.v[0] : NULL, "pinned to");
+    for (size_t i = 0; i < facts->bindings.n; i++)
+        if (kvmig__str_eq(facts->bindings.v[i].logical_port, look->lsp->name) &&
+            (!kvmig__is_uuid(facts->bindings.v[i].chassis ? facts->bindings.v[i].chassis : "") || facts->chassis_known))
+            wrong_place(look, facts->bindings.v[i].chassis, "bound to");
+}
+
+/* A migration that these chassis belong to, or whose hosts are not all known yet. */
+static const struct kvmig__move *move_of(const struct look *look)
+{
+    const struct kvmig__wires *wires = look->wires;
+
+    for (size_t i = 0; i < wires->moves.n; i++) {
+        const struct kvmig__move *move = &wires->moves.v[i];
+
+        if (look->chassis.n < 2 && !look->strategy)
+            return move;
+        if ((!move->source || names(look, move->source)) && (!move->target || names(look, move->target)))
+            return move;
+    }
+    return NULL;
+}
+
+static void disabled(const struct look *look)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (look->lsp->enabled != 0 || !look->wires->source || look->wires->ports.n != 1)
+        return;
+    kvmig__detail_str(&detail, "runs_on", look->wires->source);
+    kvmig__case_note(look->c, "SOURCE_PORT_DISABLED", KVMIG_SEVERITY_ERROR, object_of(look), &detail,
+                     "Set the column enabled of the port.",
+                     "The VM runs on %s, and its port is administratively down: it has no network.",
+                     look->wires->source);
+    kvmig__case_act(look->c, "ENABLE_PORT", object_of(look), NULL, "Enable the port.");
+}
+
+static void look_at(struct kvmig__case *c, const struct kvmig__wires *wires, const struct kvmig__fact_lsp *lsp)
+{
+    struct look look = { .c = c, .wires = wires, .lsp = lsp };
+
+    look.requested = kvmig__fact_get(&lsp->options, "requested-chassis");
+    look.strategy = kvmig__fact_get(&lsp->options, "activation-strategy");
+    if (look.strategy && !*look.strategy)
+        look.strategy = NULL;
+    kvmig__requested_chassis(wires, lsp, &look.chassis);
+    look.move = move_of(&look);
+    twice(&look);
+    disabled(&look);
+    if (look.move)
+        while_moving(&look);
+    else
+        at_rest(&look);
+    kvmig__strlist_clear(&look.chassis);
+}
+
+/* What the planner sees beside: addresses that two ports claim. */
+static void look_for_twins(struct kvmig__case *c, const struct kvmig__wires *wires)
+{
+    struct kvmig_findings seen = { .n = 0 };
+
+    kvmig__check_ports(wires, &seen);
+    for (size_t i = 0; i < seen.n; i++)
+        if (kvmig__str_eq(seen.v[i].code, "DUPLICATE_LSP_ADDRESS"))
+            kvmig__finding_copy(KVMIG__PUSH(&c->findings), &seen.v[i]);
+    kvmig__findings_clear(&seen);
+}
+
+void kvmig__diagnose_ports(struct kvmig__case *c)
+{
+    const struct kvmig__kube_check check = { .kube = c->kube, .facts = c->facts, .vmi = c->vmi };
+    struct kvmig__wires wires;
+
+    if (!c->vmi || !c->facts->lsps_known)
+        return;
+    kvmig__wires_of_vmi(&wires, &check);
+    for (size_t i = 0; i < wires.ports.n; i++)
+        look_at(c, &wires, wires.ports.v[i]);
+    look_for_twins(c, &wires);
+    kvmig__wires_clear(&wires);
+}
