@@ -90,11 +90,11 @@ struct kvmig_drain_run_opts {
     const struct kvmig_session_opts *
         session; /**< options of every session; on_event, plan_opts and attach must be unset; copied; NULL = defaults */
     /**
-     * Called for each session before it starts, on the thread that starts it, with no lock held: the place to add ports and probes. index
-     * is that of kvmig_drain_plan(). May be NULL.
+     * Called for each session before it starts, on the thread that starts it (that of kvmig_drain_start(), then the dispatching one), with
+     * no lock held: the place to add ports and probes. index is that of kvmig_drain_plan(). May be NULL.
      */
     void (*on_session)(struct kvmig_session *session, size_t index, void *user_data);
-    void *user_data; /**< handed to on_session; the library does not look at it */
+    void *user_data; /**< handed to on_session, but not after the free function of on_event has run */
 };
 
 /** Begins a struct kvmig_drain_run_opts: zero, but for its size. Since: 0.1.0 */
