@@ -48,6 +48,7 @@ struct kvmig__kube_index {
         struct kvmig__kube_allowed {
             const struct kvmig__kube_pv *pv;
             struct kvmig__strlist names;
+            bool untold, by_name; /* files without its labels; then: whose values are nodes' names */
         } * v;
         size_t n;
     } allowed; /* nodes that a volume admits, as far as they were asked for */

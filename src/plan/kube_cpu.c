@@ -158,13 +158,12 @@ static void check_host_model(const struct kvmig__kube_check *c, struct lacks *la
  * node's host model proves that the source's is missing. */
 static bool others_are_labelled(const struct kvmig__kube_check *c)
 {
-    bool live = !c->kube->now_ms;
 
     KVMIG__KUBE_EACH(c->kube, NODE, node)
     {
         if (node != c->source && (kvmig__kube_has_label(node, KVMIG__LABEL_HOST_MODEL) ||
-                                  (live && (kvmig__kube_has_label(node, KVMIG__LABEL_MODEL_MIGRATION) ||
-                                            kvmig__kube_has_label(node, KVMIG__LABEL_FEATURE)))))
+                                  (!c->kube->trimmed && (kvmig__kube_has_label(node, KVMIG__LABEL_MODEL_MIGRATION) ||
+                                                         kvmig__kube_has_label(node, KVMIG__LABEL_FEATURE)))))
             return true;
     }
     return false;

@@ -22,6 +22,8 @@ struct planning {
     const struct kvmig__kube *kube;
     const struct kvmig__request *request;
     struct kvmig__kube_check check; /* of the VM alone */
+    struct kvmig__kube_vmi
+        located; /* the VMI with the node that its launcher tells; what it points to is the store's */
     struct kvmig__kube_config config;
     struct kvmig__kube_index index;
     struct kvmig__wires wires; /* of the VM; empty without facts */
@@ -98,6 +100,18 @@ static int32_t find_target(struct planning *p)
                                         "No node of the view is called %s.", p->request->target));
 }
 
+/* A VMI without a status is where its launcher is, or where the caller says. */
+static void locate_by_launcher(struct planning *p)
+{
+    const char *node = p->check.pod && p->check.pod->node ? p->check.pod->node : p->request->source;
+
+    if (p->check.vmi->node || !node)
+        return;
+    p->located = *p->check.vmi;
+    p->located.node = (char *)node;
+    p->check.vmi = &p->located;
+}
+
 /* Everything that the checks may ask for again and again. */
 static int32_t locate(struct planning *p)
 {
@@ -121,6 +135,7 @@ static int32_t locate(struct planning *p)
     c->kubevirt = kvmig__kube_kubevirt(p->kube);
     c->vmim = vmim && !kvmig__vmim_is_final(vmim) ? vmim : NULL;
     c->pod = kvmig__kube_source_pod(p->kube, c->vmi);
+    locate_by_launcher(p);
     c->source = KVMIG__KUBE_FIND(p->kube, NODE, NULL, c->vmi->node);
     c->config = &p->config;
     c->out = &p->common;
