@@ -87,6 +87,8 @@ struct settings {
     struct text_list node_hosts; /* URIs of the nodes' libvirt */
     /* hosts */
     bool vms;
+    /* cpu, with drain_nodes */
+    const char *cpu_map;
     /* where */
     int32_t action; /* an enum kvmig_location_action; 0 = only look */
     /* port, and the ports of migrate */
@@ -150,6 +152,7 @@ enum operands {
     OPERANDS_VM_OR_PATHS, /* likewise; without --vm also if there are several, or one that exists and no host is named */
     OPERANDS_FILES, /* any number: settings.files */
     OPERANDS_NODES, /* any number: settings.drain_nodes, or settings.files if they exist and no cluster is named */
+    OPERANDS_COMMON, /* the word "common", then as OPERANDS_NODES */
     OPERANDS_SAVE, /* the word "save", then any number: settings.files */
 };
 
@@ -323,7 +326,7 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
 
 /* ---- commands ---- */
 extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
-    explain_command, watch_command, snapshot_command, drain_command;
+    explain_command, watch_command, snapshot_command, drain_command, cpu_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);

@@ -238,6 +238,19 @@ KVMIG_API int32_t kvmig_finding_mend(const struct kvmig_finding *finding);
 KVMIG_API const char *kvmig_mend_name(int32_t mend);
 
 /**
+ * CPU models for guests that are to move between some nodes: which named ones all of them can run (libvirt: usable in the domain
+ * capabilities; KubeVirt: by label), the one that loses least first; per model the features that a guest on a node would lose
+ * of what the node offers, and those that all nodes offer and could be added; and where a guest with its host's own model could
+ * not go. Nodes that tell nothing of their CPU are named and left out. nodes: names of hosts or nodes; none = all of the view.
+ * cpu_map: the folder with the contents of CPU models as libvirt installs it; NULL = that of the libvirt installed here
+ * (/usr/share/libvirt/cpu_map); what a model contains that is not there is not known. docs/planning.md describes the JSON.
+ * *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any; reads files. Errors: -EINVAL for NULL,
+ * -KVMIG_ENOTSYNCED, -KVMIG_ENOHOST (names the node). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_cpu_common(struct kvmig_cluster *cluster, const char *const *nodes, size_t n_nodes,
+                                           const char *cpu_map, char **out_json);
+
+/**
  * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */

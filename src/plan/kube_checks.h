@@ -216,6 +216,7 @@ uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resour
 #define KVMIG__LABEL_HOST_FEATURE "host-model-required-features.node.kubevirt.io/"
 #define KVMIG__LABEL_VENDOR "cpu-vendor.node.kubevirt.io/"
 #define KVMIG__LABEL_MACHINE "machine-type.node.kubevirt.io/"
+#define KVMIG__LABEL_OBSOLETE "node-labeller.kubevirt.io/obsolete-host-model"
 #define KVMIG__LABEL_HYPERV "hyperv.node.kubevirt.io/"
 /* Whether the node has a label with that prefix. */
 bool kvmig__kube_has_label(const struct kvmig__kube_node *node, const char *prefix);
