@@ -25,7 +25,11 @@ struct kvmig_drain_opts {
     size_t n_targets; /**< entries in targets */
     const char *const *excludes; /**< never to these hosts */
     size_t n_excludes; /**< entries in excludes */
-    const struct kvmig_plan_opts *plan; /**< options of every migration; its vm, source and target must be NULL */
+    /**
+     * Options of every migration, without what is about one VM or host (vm, source, target, target_name, target_xml, persistent_xml,
+     * volume_changes), and without KVMIG_PLAN_ANY_TARGET. Copied; NULL = the defaults.
+     */
+    const struct kvmig_plan_opts *plan;
     uint64_t link_mib; /**< MiB/s that leave a host, shared by its migrations; 0 = not known */
     uint32_t max_migrations; /**< at once, in total; 0 = the view's limit, or KubeVirt's */
     uint32_t max_outbound; /**< at once, from one host; 0 = likewise */

@@ -168,9 +168,9 @@ KVMIG_API int32_t kvmig_cluster_plan(struct kvmig_cluster *cluster, const struct
 struct kvmig_plan_iterator;
 
 /**
- * Begins to plan every VM that runs in the view now, each as kvmig_cluster_plan() would; opts are those of all plans, with vm and
- * source NULL. *out_iterator is owned: kvmig_plan_iterator_free(). Threads: any. Errors: -EINVAL (names the option), -E2BIG,
- * -KVMIG_ENOTSYNCED. Since: 0.1.0
+ * Begins to plan every VM that runs in the view now, each as kvmig_cluster_plan() would. opts (may be NULL) are those of all plans,
+ * without what is about one VM: vm, source, target_name, target_xml, persistent_xml, volume_changes. *out_iterator is owned:
+ * kvmig_plan_iterator_free(). Threads: any. Errors: -EINVAL (names the option), -E2BIG, -KVMIG_ENOTSYNCED. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_plan_all(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
                                          struct kvmig_plan_iterator **out_iterator);
