@@ -31,6 +31,7 @@ int32_t kvmig_cluster_plan_drain(struct kvmig_cluster *cluster, const struct kvm
     kvmig__context_lock(cluster->context);
     rc = kvmig__cluster_check_synced(cluster, "kvmig_cluster_plan_drain");
     if (rc == 0) {
+        request.plan.learned = &cluster->learned;
         kvmig__cluster_slots(cluster, NULL, &slots);
         rc = kvmig__drain_make(&cluster->view, &request, &slots, out_drain);
         kvmig__slots_clear(&slots);
