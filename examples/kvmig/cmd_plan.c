@@ -182,6 +182,7 @@ void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)
 {
     struct kvmig_volume_change *changes;
+    struct kvmig_link *links;
     struct forecast_told told;
     struct kvmig_plan_opts opts;
     int32_t rc;
@@ -191,14 +192,17 @@ int plan_make(const struct view *view, const struct settings *settings, struct k
         return EXIT_NOT_FOUND; /* which was said of each host */
     if (!volumes_read(&plan_command, settings, &changes))
         return EXIT_USAGE;
-    if (!forecast_read(settings, &told)) {
+    if (!forecast_read(settings, &told) || !links_read(&plan_command, settings, &links)) {
         volumes_free(changes, settings->volumes.n);
         return EXIT_USAGE;
     }
     opts = settings_plan_opts(settings, changes);
+    opts.links = links;
+    opts.n_links = settings->links.n;
     opts.forecast = &told.opts;
     rc = kvmig_cluster_plan(view->cluster, &opts, out_plan);
     volumes_free(changes, settings->volumes.n);
+    links_free(links, settings->links.n);
     return rc == 0 ? 0 : complain_error("cannot plan", NULL);
 }
 
@@ -288,6 +292,8 @@ static int run(const struct settings *settings)
 
     asked.volumes = list_copy(&settings->volumes);
     asked.copy_disks = list_copy(&settings->copy_disks);
+    asked.exclude = list_copy(&settings->exclude);
+    asked.links = list_copy(&settings->links);
     asked.libvirt_flags = list_copy(&settings->libvirt_flags);
     asked.file_hosts = list_copy(&settings->file_hosts);
     code = request_read(&plan_command, &asked, &request);
@@ -295,6 +301,8 @@ static int run(const struct settings *settings)
         code = plan_and_show(&asked);
     free(asked.volumes.v);
     free(asked.copy_disks.v);
+    free(asked.exclude.v);
+    free(asked.links.v);
     free(asked.libvirt_flags.v);
     free(asked.file_hosts.v);
     json_object_put(request);

@@ -58,6 +58,7 @@ struct settings {
     bool strict;
     struct text_list copy_disks, volumes; /* volumes: VOLUME=CLAIM */
     struct text_list exclude;
+    struct text_list links; /* HOST=MIB */
     const char *target_labels;
     const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
     char *target_xml, *persistent_xml; /* contents of files, owned */
@@ -190,6 +191,9 @@ struct kvmig_kube_opts settings_kube_opts(const struct settings *settings); /* b
 bool volumes_read(const struct command *command, const struct settings *settings,
                   struct kvmig_volume_change **out_changes);
 void volumes_free(struct kvmig_volume_change *changes, size_t n);
+/* Likewise "HOST=MIB" of --link-to. */
+bool links_read(const struct command *command, const struct settings *settings, struct kvmig_link **out_links);
+void links_free(struct kvmig_link *links, size_t n);
 
 /* ---- request.c: what is asked for, in a file (--request) ---- */
 /* Puts what the file asks for into the settings, unless the command line says otherwise. Values that cannot be used, or not as they

@@ -137,7 +137,9 @@ struct kvmig_plan_opts {
     const char *const *exclude; /**< hosts that must not be the target: name, URI or UUID; copied */
     size_t n_exclude; /**< entries in exclude */
     const char *target_labels; /**< KubeVirt: "KEY=VALUE,KEY": only nodes with these labels; NULL = any */
-    const struct kvmig_link *links; /**< makes faster links come first; hosts without one count as the mean; copied */
+    const struct kvmig_link
+        *links; /**< makes faster links come first, before what migrations of this view have reached;
+                                         hosts without one count as the mean; copied */
     size_t n_links; /**< entries in links */
     const struct kvmig_forecast_opts
         *forecast; /**< what the caller knows for the forecast (kvmig/forecast.h); copied; NULL = nothing */

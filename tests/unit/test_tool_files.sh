@@ -130,6 +130,34 @@ write_node() {
 END
 }
 
+# Which target: ranked, pinned, ruled out; by options and by a request.
+targets() {
+    echo '{"source": "a", "hosts": {"a": [], "b": [], "c": []}, "observed": {"links": {"b": 8e8, "c": 8e9}}}' >"$tmp/request.json"
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --json
+    out_json 'd["target"] == "c" and d["candidates"][0]["better_by"] == "link" and d["candidates"][0]["reasons"]["link"] > 9e8'
+    run 0 plan --request "$tmp/request.json" "$tmp/web"
+    out_has "a faster link: "
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --link-to b=5000 --json
+    out_json 'd["target"] == "b"'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --exclude c --json
+    out_json 'd["target"] == "b" and [c["node"] for c in d["candidates"]] == ["b"]'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --target b --json
+    out_json 'd["target"] == "b"'
+    echo '{"source": "a", "hosts": {"a": [], "b": [], "c": []}, "exclude": ["b"]}' >"$tmp/request.json"
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --json
+    out_json 'd["target"] == "c"'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --exclude c --json
+    out_json 'd["target"] is None and d["verdict"] == "BLOCKED"'
+    run 2 plan --request "$tmp/request.json" "$tmp/web" --target b
+    err_has "asked for as the target"
+    run 2 plan "$tmp/web" --link-to b=fast
+    err_has "HOST=MIB"
+    for wrong in '{"exclude": "b"}' '{"exclude": [5]}' '{"observed": {"links": []}}' '{"observed": {"links": {"b": 0}}}'; do
+        request 0 "$wrong"
+        out_json 'd["verdict"] == "BLOCKED" and d["findings"][0]["code"] == "INVALID_ARGUMENT"'
+    done
+}
+
 cpus_in_common() {
     mkdir "$tmp/map"
     echo "<cpus><model name='Base'><vendor name='Intel'/><feature name='fpu'/></model></cpus>" >"$tmp/map/base.xml"
@@ -175,6 +203,7 @@ files_are_recognised
 which_vm
 what_cannot_be_read
 requests
+targets
 cpus_in_common
 what_would_make_it_movable
 [ "$bad" -eq 0 ] && echo "$n runs of the tool, all as expected"
