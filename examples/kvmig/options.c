@@ -447,7 +447,6 @@ void options_free(struct settings *settings)
     free(settings->drain_nodes.v);
     free(settings->drain_vms.v);
     free(settings->drain_targets.v);
-    free(settings->drain_excludes.v);
     free(settings->file_hosts.v);
     free(settings->libvirt_flags.v);
     free(settings->volumes.v);

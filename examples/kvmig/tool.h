@@ -83,7 +83,7 @@ struct settings {
     uint64_t pending_timeout_ms, prepare_timeout_ms;
     /* plan --all, drain */
     bool all, dry_run, partial;
-    struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
+    struct text_list drain_nodes, drain_vms, drain_targets;
     uint64_t drain_at_once; /* with link_mib */
     struct text_list node_hosts; /* URIs of the nodes' libvirt */
     /* hosts */
