@@ -216,8 +216,20 @@ static void add_those(struct json_object *list, struct json_object *from, bool b
     }
 }
 
+/* As what the library itself finds wrong with a request: no host is a target for it. */
+static void block_candidates(struct json_object *json, const char *asked_target)
+{
+    struct json_object *candidates = json_member(json, "candidates");
+    const char *blocked = kvmig_verdict_name(KVMIG_VERDICT_BLOCKED);
+
+    for (size_t i = 0; i < json_list_length(candidates); i++)
+        json_object_object_add(json_list_at(candidates, i), "verdict", json_object_new_string(blocked));
+    if (!asked_target)
+        json_object_object_add(json, "target", NULL);
+}
+
 /* The library's plan; with notes about the request, among the findings, worst first. */
-static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
+static void print_json(const struct kvmig_plan *plan, struct json_object *notes, const char *asked_target)
 {
     struct json_object *json, *findings;
     char *text = NULL;
@@ -231,6 +243,8 @@ static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
         add_those(findings, notes, false, true);
         json_object_object_add(json, "findings", findings);
         json_object_object_add(json, "verdict", json_object_new_string(kvmig_verdict_name(verdict_of(plan, notes))));
+        if (has_note(notes, KVMIG_SEVERITY_BLOCKER))
+            block_candidates(json, asked_target);
     }
     json_print(json, stdout);
     json_object_put(json);
@@ -264,7 +278,7 @@ static int plan_and_show(const struct settings *settings)
         learned_save(&view, &asked);
     if (code == 0) {
         if (settings->json)
-            print_json(plan, settings->notes);
+            print_json(plan, settings->notes, asked.target);
         else
             plan_print(plan, settings->notes, stdout);
     }

@@ -14,7 +14,7 @@
  *   options.migrate_disks             target devices of the disks to copy
  *   options.migrate_uri, options.tls_destination
  *   options.postcopy, options.tls     booleans
- *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded up to MiB/s
+ *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded to MiB/s
  *   options.max_downtime_ms, options.parallel
  *   policy.allow_postcopy, policy.allow_auto_converge
  *   observed.now                      the time of the question (RFC 3339)

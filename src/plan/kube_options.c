@@ -5,6 +5,7 @@
  */
 #include "plan/kube_checks.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,22 @@ static void note_config(const struct kvmig__kube_check *c)
     free(text);
 }
 
+/* Less than 1 MiB/s cannot be set, and 0 would be no limit. */
+static void check_bandwidth(const struct kvmig__kube_check *c)
+{
+    uint64_t bandwidth = c->config->bandwidth;
+    struct kvmig__detail d = { 0 };
+
+    if (!bandwidth || bandwidth == KVMIG__UNKNOWN || bandwidth >= 1 << 20)
+        return;
+    kvmig__detail_str(&d, "option", "bandwidthPerMigration");
+    kvmig__detail_uint(&d, "value", bandwidth);
+    kvmig__detail_uint(&d, "mib_per_s", 1);
+    kvmig__kube_note(
+        c, "BANDWIDTH_ROUNDED", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d, "Set at least 1Mi; 0 is no limit.",
+        "bandwidthPerMigration is %" PRIu64 " bytes/s, less than the least limit: 1 MiB/s is used.", bandwidth);
+}
+
 /* ---- post-copy, TLS: what was asked for against what is in force ---- */
 
 /* From the switch to post-copy on there is no way back: that needs the caller's consent. */
@@ -181,6 +198,7 @@ void kvmig__kube_check_options(const struct kvmig__kube_check *c)
     check_parallel(c);
     check_postcopy(c);
     check_tls(c);
+    check_bandwidth(c);
     check_without_effect(c);
     note_config(c);
 }
