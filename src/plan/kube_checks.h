@@ -122,6 +122,8 @@ void kvmig__kube_index_clear(struct kvmig__kube_index *index);
 /* Of a rule (see kube_neighbours.c), the pods in one topology domain. */
 const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig__kube_index *index, size_t rule,
                                                               const char *key, const char *domain, size_t *out_n);
+/* Whether a rule selects any pod, wherever that runs. */
+bool kvmig__kube_has_neighbours(const struct kvmig__kube_index *index, size_t rule);
 /* Adds the pods that each rule selects (kube_neighbours.c); unsorted. */
 void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
 /* After sorting: what the rules of topology spread compare with (kube_neighbours.c). */
