@@ -145,9 +145,9 @@ void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
 void kvmig__kube_check_backoff(const struct kvmig__kube_check *c); /* kube_backoff.c */
 void kvmig__kube_check_launcher(const struct kvmig__kube_check *c); /* the present launcher (kube_launcher.c) */
 void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
-/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for (a
- * target, or that some nodes are none), and a remark for a choice. */
-void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked);
+/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk if the VM may go elsewhere than was asked for (a
+ * target, or that some nodes are none), and else a remark. */
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool elsewhere);
 void kvmig__kube_check_quota(const struct kvmig__kube_check *c); /* kube_quota.c */
 void kvmig__kube_check_forbidden(const struct kvmig__kube_check *c); /* kinds that may not be read (kube_options.c) */
 

@@ -205,7 +205,7 @@ void kvmig__kube_check_options(const struct kvmig__kube_check *c)
 
 /* ---- the target ---- */
 
-void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked)
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool elsewhere)
 {
     bool moves = c->request->volume_changes.n, old = kvmig__kubevirt_is_at_least(c, 1, 6) == 0;
     struct kvmig__detail d = { 0 };
@@ -216,7 +216,7 @@ void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked)
     if (c->kubevirt)
         kvmig__detail_str(&d, "version", c->kubevirt->version);
     kvmig__kube_note(
-        c, "TARGET_NOT_PINNED", asked ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
+        c, "TARGET_NOT_PINNED", elsewhere ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
         "See that every node that the scheduler may choose can take the VM; or cordon the others.",
         "The scheduler may choose another node than the plan's target: %s.",
         moves ? "the migration object of a volume migration is KubeVirt's own" : "this KubeVirt cannot be told one");

@@ -174,8 +174,6 @@ static void judge_common(struct planning *p)
     kvmig__kube_check_forbidden(c);
     kvmig__kube_check_versions(c, c->facts);
     kvmig__check_facts(&p->wires, &p->common);
-    if (p->request->target || p->request->exclude.n || p->request->target_labels.n)
-        kvmig__kube_check_pinning(c, true);
     if (target_is_source(p))
         kvmig__kube_note(c, "TARGET_IS_SOURCE", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->vmi->node), NULL,
                          "Choose another node, or leave target unset.", "The VM is already on %s.", c->vmi->node);
@@ -259,6 +257,31 @@ static void forecast(struct planning *p, const char *target)
     free(object);
 }
 
+/* Is there a node that the scheduler may take, and that is not the one asked for, or one that was excluded? */
+static bool may_go_elsewhere(const struct planning *p, bool found, const struct kvmig__candidate *candidate)
+{
+    size_t counts[KVMIG_VERDICT_SOURCE + 1] = { 0 };
+    size_t fit = p->plan->lazy->n;
+
+    if (p->request->exclude.n || p->request->target_labels.n)
+        return true;
+    kvmig__kube_lazy_count(p->plan->lazy, counts);
+    fit -= counts[KVMIG_VERDICT_BLOCKED];
+    return p->request->target && fit > (found && candidate->verdict != KVMIG_VERDICT_BLOCKED ? 1 : 0);
+}
+
+static void check_pinning(struct planning *p, bool found, const struct kvmig__candidate *candidate)
+{
+    const struct kvmig__request *request = p->request;
+    const bool elsewhere = may_go_elsewhere(p, found, candidate);
+
+    if (!found && !request->target && !request->exclude.n && !request->target_labels.n)
+        return;
+    kvmig__kube_check_pinning(&p->check, elsewhere);
+    if (kvmig__findings_worst(&p->common) > p->plan->lazy->common_worst)
+        p->plan->lazy->common_worst = kvmig__findings_worst(&p->common);
+}
+
 static void conclude(struct planning *p)
 {
     struct kvmig__candidate candidate = { 0 };
@@ -267,8 +290,7 @@ static void conclude(struct planning *p)
 
     if (!found && !p->request->target)
         note_no_target(p);
-    if (found && !p->request->target && !p->request->exclude.n && !p->request->target_labels.n)
-        kvmig__kube_check_pinning(&p->check, false);
+    check_pinning(p, found, &candidate);
     take_disks(p);
     forecast(p, found ? candidate.host : p->request->target);
     plan->verdict = kvmig__verdict_of(&p->common, &candidate.findings);
