@@ -27,8 +27,8 @@ static int make_drain(const struct view *view, const struct settings *settings, 
     opts.n_vms = settings->drain_vms.n;
     opts.targets = settings->drain_targets.v;
     opts.n_targets = settings->drain_targets.n;
-    opts.excludes = settings->drain_excludes.v;
-    opts.n_excludes = settings->drain_excludes.n;
+    opts.excludes = settings->exclude.v;
+    opts.n_excludes = settings->exclude.n;
     opts.link_mib = settings->link_mib;
     opts.max_migrations = (uint32_t)settings->drain_at_once;
     opts.plan = &plan;
@@ -267,6 +267,10 @@ static int run(const struct settings *settings)
         complain("drain: which nodes? Name them, or VMs with --vm");
         return usage_hint(&drain_command);
     }
+    if (settings->target) {
+        complain("drain: --target is for one VM; name the nodes that VMs may go to with --to");
+        return usage_hint(&drain_command);
+    }
     if (settings->files.n > 0 && !settings->dry_run) {
         complain("drain: what runs in files cannot be migrated: give --dry-run");
         return usage_hint(&drain_command);
@@ -298,11 +302,6 @@ static const struct option_def options[] = {
       .offset = offsetof(struct settings, drain_targets),
       .metavar = "NODE",
       .help = "only to this node; may be repeated" },
-    { .name = "exclude",
-      .kind = OPTION_LIST,
-      .offset = offsetof(struct settings, drain_excludes),
-      .metavar = "NODE",
-      .help = "never to this node; may be repeated" },
     { .name = "at-once",
       .kind = OPTION_NUMBER,
       .offset = offsetof(struct settings, drain_at_once),

@@ -182,6 +182,7 @@ void plan_print(const struct kvmig_plan *plan, struct json_object *notes, FILE *
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan)
 {
     struct kvmig_volume_change *changes;
+    struct kvmig_link *links;
     struct forecast_told told;
     struct kvmig_plan_opts opts;
     int32_t rc;
@@ -191,14 +192,17 @@ int plan_make(const struct view *view, const struct settings *settings, struct k
         return EXIT_NOT_FOUND; /* which was said of each host */
     if (!volumes_read(&plan_command, settings, &changes))
         return EXIT_USAGE;
-    if (!forecast_read(settings, &told)) {
+    if (!forecast_read(settings, &told) || !links_read(&plan_command, settings, &links)) {
         volumes_free(changes, settings->volumes.n);
         return EXIT_USAGE;
     }
     opts = settings_plan_opts(settings, changes);
+    opts.links = links;
+    opts.n_links = settings->links.n;
     opts.forecast = &told.opts;
     rc = kvmig_cluster_plan(view->cluster, &opts, out_plan);
     volumes_free(changes, settings->volumes.n);
+    links_free(links, settings->links.n);
     return rc == 0 ? 0 : complain_error("cannot plan", NULL);
 }
 
@@ -212,8 +216,20 @@ static void add_those(struct json_object *list, struct json_object *from, bool b
     }
 }
 
+/* As what the library itself finds wrong with a request: no host is a target for it. */
+static void block_candidates(struct json_object *json, const char *asked_target)
+{
+    struct json_object *candidates = json_member(json, "candidates");
+    const char *blocked = kvmig_verdict_name(KVMIG_VERDICT_BLOCKED);
+
+    for (size_t i = 0; i < json_list_length(candidates); i++)
+        json_object_object_add(json_list_at(candidates, i), "verdict", json_object_new_string(blocked));
+    if (!asked_target)
+        json_object_object_add(json, "target", NULL);
+}
+
 /* The library's plan; with notes about the request, among the findings, worst first. */
-static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
+static void print_json(const struct kvmig_plan *plan, struct json_object *notes, const char *asked_target)
 {
     struct json_object *json, *findings;
     char *text = NULL;
@@ -227,6 +243,8 @@ static void print_json(const struct kvmig_plan *plan, struct json_object *notes)
         add_those(findings, notes, false, true);
         json_object_object_add(json, "findings", findings);
         json_object_object_add(json, "verdict", json_object_new_string(kvmig_verdict_name(verdict_of(plan, notes))));
+        if (has_note(notes, KVMIG_SEVERITY_BLOCKER))
+            block_candidates(json, asked_target);
     }
     json_print(json, stdout);
     json_object_put(json);
@@ -260,7 +278,7 @@ static int plan_and_show(const struct settings *settings)
         learned_save(&view, &asked);
     if (code == 0) {
         if (settings->json)
-            print_json(plan, settings->notes);
+            print_json(plan, settings->notes, asked.target);
         else
             plan_print(plan, settings->notes, stdout);
     }
@@ -288,6 +306,8 @@ static int run(const struct settings *settings)
 
     asked.volumes = list_copy(&settings->volumes);
     asked.copy_disks = list_copy(&settings->copy_disks);
+    asked.exclude = list_copy(&settings->exclude);
+    asked.links = list_copy(&settings->links);
     asked.libvirt_flags = list_copy(&settings->libvirt_flags);
     asked.file_hosts = list_copy(&settings->file_hosts);
     code = request_read(&plan_command, &asked, &request);
@@ -295,6 +315,8 @@ static int run(const struct settings *settings)
         code = plan_and_show(&asked);
     free(asked.volumes.v);
     free(asked.copy_disks.v);
+    free(asked.exclude.v);
+    free(asked.links.v);
     free(asked.libvirt_flags.v);
     free(asked.file_hosts.v);
     json_object_put(request);

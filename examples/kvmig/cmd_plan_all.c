@@ -8,7 +8,7 @@
 
 #include "tool.h"
 
-#define MATRIX_NODES 12 /* more do not fit on a line */
+#define MATRIX_NODES 12 /* more do not fit on a line; with two columns more, as many as a table may have */
 #define FULL_NODES 64 /* with more, candidates are counted, not listed */
 
 struct matrix {
@@ -20,31 +20,37 @@ struct matrix {
 
 /* ---- for people ---- */
 
-/* What stands against one candidate: "ok", or the worst finding and how many more. */
-static void write_cell(const struct kvmig_plan *plan, size_t index, char *out, size_t size)
-{
-    const struct kvmig_findings *findings = kvmig_plan_candidate_findings(plan, index);
-    const int32_t verdict = kvmig_plan_candidate_verdict(plan, index);
-    const struct kvmig_finding *first = kvmig_findings_get(findings, 0);
-    size_t more = 0;
-
-    if (!first || kvmig_finding_severity(first) < KVMIG_SEVERITY_WARN) {
-        snprintf(out, size, "%s",
-                 verdict == KVMIG_VERDICT_QUEUED ? "wait" : (verdict == KVMIG_VERDICT_BLOCKED ? "no: the VM" : "ok"));
-        return;
-    }
-    for (size_t i = 1; i < kvmig_findings_count(findings); i++)
-        more += kvmig_finding_severity(kvmig_findings_get(findings, i)) == kvmig_finding_severity(first);
-    snprintf(out, size, "%s%s", verdict == KVMIG_VERDICT_BLOCKED ? "" : "ok, ", kvmig_finding_code(first));
-    if (more > 0)
-        snprintf(out + strlen(out), size - strlen(out), " +%zu", more);
-}
-
 static const char *reason_of(const struct kvmig_plan *plan)
 {
     const struct kvmig_finding *first = kvmig_findings_get(kvmig_plan_findings(plan), 0);
 
     return first && kvmig_finding_severity(first) >= KVMIG_SEVERITY_WARN ? kvmig_finding_code(first) : NULL;
+}
+
+/* What stands against one candidate: the worst finding, and how many more are as bad; "ok" if there is none. What stands against the VM
+ * wherever it goes is not among its findings. */
+static void write_cell(const struct kvmig_plan *plan, size_t index, char *out, size_t size)
+{
+    const struct kvmig_findings *findings = kvmig_plan_candidate_findings(plan, index);
+    const int32_t verdict = kvmig_plan_candidate_verdict(plan, index);
+    const struct kvmig_finding *first = kvmig_findings_get(findings, 0);
+    const int32_t worst = first ? kvmig_finding_severity(first) : 0;
+    const char *reason = reason_of(plan);
+    size_t more = 0;
+
+    if (verdict == KVMIG_VERDICT_BLOCKED && worst != KVMIG_SEVERITY_BLOCKER) {
+        snprintf(out, size, "VM: %s", reason ? reason : "blocked");
+        return;
+    }
+    if (worst < KVMIG_SEVERITY_WARN) {
+        snprintf(out, size, "%s", verdict == KVMIG_VERDICT_QUEUED ? "wait" : "ok");
+        return;
+    }
+    for (size_t i = 1; i < kvmig_findings_count(findings); i++)
+        more += kvmig_finding_severity(kvmig_findings_get(findings, i)) == worst;
+    snprintf(out, size, "%s%s", verdict == KVMIG_VERDICT_BLOCKED ? "" : "ok, ", kvmig_finding_code(first));
+    if (more > 0)
+        snprintf(out + strlen(out), size - strlen(out), " +%zu", more);
 }
 
 static size_t column_of(const struct matrix *matrix, const char *node)
@@ -169,7 +175,7 @@ static int show(struct kvmig_plan_iterator *iterator, const struct settings *set
     while ((rc = kvmig_plan_iterator_next(iterator, &plan)) == 0 && plan) {
         if (settings->json) {
             print_json(plan, n, stdout);
-        } else if (kvmig_plan_candidate_count(plan) >= MATRIX_NODES) {
+        } else if (!matrix.table && kvmig_plan_candidate_count(plan) >= MATRIX_NODES) {
             print_line(plan, stdout);
         } else {
             if (!matrix.table)
@@ -189,15 +195,46 @@ static int show(struct kvmig_plan_iterator *iterator, const struct settings *set
     return EXIT_OK;
 }
 
+static bool blocks(struct json_object *note)
+{
+    const char *severity = json_text(note, "severity");
+
+    return severity && strcmp(severity, kvmig_severity_name(KVMIG_SEVERITY_BLOCKER)) == 0;
+}
+
+/* What cannot be asked of all VMs at once. 0, or the exit code. */
+static int check_for_all(const struct settings *settings)
+{
+    bool refused = false;
+
+    if (settings->vm || settings->measure) {
+        complain("plan --all: %s is for one VM", settings->vm ? "--vm" : "--measure");
+        return usage_hint(&plan_command);
+    }
+    for (size_t i = 0; i < json_list_length(settings->notes); i++) {
+        note_print(json_list_at(settings->notes, i), stderr);
+        refused = refused || blocks(json_list_at(settings->notes, i));
+    }
+    return refused ? EXIT_USAGE : 0;
+}
+
 int plan_all(const struct view *view, const struct settings *settings)
 {
     struct kvmig_plan_opts opts = settings_plan_opts(settings, NULL);
     struct kvmig_plan_iterator *iterator = NULL;
+    struct forecast_told told;
     int code;
 
     if (view->none_read)
         return EXIT_NOT_FOUND; /* which was said of each host */
-    opts.vm = NULL;
+    code = check_for_all(settings);
+    if (code == 0)
+        code = learned_load(view, settings);
+    if (code != 0)
+        return code;
+    if (!forecast_read(settings, &told))
+        return EXIT_USAGE;
+    opts.forecast = &told.opts;
     if (kvmig_cluster_plan_all(view->cluster, &opts, &iterator) < 0)
         return complain_error("cannot plan", NULL);
     code = show(iterator, settings);

@@ -352,7 +352,12 @@ static int take_operands(const struct command *command, int n, char **words, str
                                                                   "Kubernetes), or --vm and files",
                                          [OPERANDS_VM_OR_PATHS] = "which VM? Give its name (NAMESPACE/NAME on "
                                                                   "Kubernetes), or files",
-                                         [OPERANDS_SAVE] = "what? 'snapshot save' is what there is" };
+                                         [OPERANDS_SAVE] = "what? 'snapshot save' is what there is",
+                                         [OPERANDS_COMMON] = "what? 'cpu common' is what there is" };
+    const char *verb = command->operands == OPERANDS_SAVE     ? "save"
+                       : command->operands == OPERANDS_COMMON ? "common"
+                                                              : NULL;
+    const bool nodes = command->operands == OPERANDS_NODES || command->operands == OPERANDS_COMMON;
     const bool vm_or_files = command->operands == OPERANDS_VM_OR_FILES || command->operands == OPERANDS_VM_OR_PATHS;
     const bool are_files = vm_or_files && (settings->vm || settings->all || are_paths(command, n, words, settings));
     const bool optional = command->operands == OPERANDS_NONE || command->operands == OPERANDS_FILES ||
@@ -360,19 +365,19 @@ static int take_operands(const struct command *command, int n, char **words, str
     const bool files = command->operands == OPERANDS_FILES || command->operands == OPERANDS_SAVE || are_files;
     int taken = 0;
 
-    if (!optional && (n == 0 || !*words[0] || (command->operands == OPERANDS_SAVE && strcmp(words[0], "save") != 0))) {
+    if (!optional && (n == 0 || !*words[0] || (verb && strcmp(words[0], verb) != 0))) {
         complain("%s: %s", command->name, which[command->operands]);
         return usage_hint(command);
     }
     if (command->operands == OPERANDS_VM || (vm_or_files && !are_files))
         settings->vm = words[taken++];
-    else if (command->operands == OPERANDS_SAVE)
+    else if (verb)
         taken++;
     else if (command->operands == OPERANDS_OPERATION)
         settings->operation = words[taken++];
     while (files && taken < n)
         text_list_add(&settings->files, words[taken++]);
-    for (; command->operands == OPERANDS_NODES && taken < n; taken++)
+    for (; nodes && taken < n; taken++)
         text_list_add(is_path(words[taken], settings) ? &settings->files : &settings->drain_nodes, words[taken]);
     while (command->operands == OPERANDS_PROBES && taken < n)
         text_list_add(&settings->probes, words[taken++]);
@@ -442,13 +447,13 @@ void options_free(struct settings *settings)
     free(settings->drain_nodes.v);
     free(settings->drain_vms.v);
     free(settings->drain_targets.v);
-    free(settings->drain_excludes.v);
     free(settings->file_hosts.v);
     free(settings->libvirt_flags.v);
     free(settings->volumes.v);
     free(settings->shared_paths.v);
     free(settings->copy_disks.v);
     free(settings->exclude.v);
+    free(settings->links.v);
     free(settings->ovs.v);
     free(settings->chassis.v);
     free(settings->ports.v);

@@ -104,3 +104,38 @@ bool volumes_read(const struct command *command, const struct settings *settings
     }
     return true;
 }
+
+void links_free(struct kvmig_link *links, size_t n)
+{
+    for (size_t i = 0; links && i < n; i++)
+        free((char *)links[i].host);
+    free(links);
+}
+
+bool links_read(const struct command *command, const struct settings *settings, struct kvmig_link **out_links)
+{
+    struct kvmig_link *links = calloc(settings->links.n + 1, sizeof(*links));
+
+    if (!links)
+        abort();
+    *out_links = links;
+    for (size_t i = 0; i < settings->links.n; i++) {
+        char *copy = strdup(settings->links.v[i]), *number, *end = NULL;
+        double mib;
+
+        if (!copy)
+            abort();
+        links[i].host = copy;
+        number = strrchr(copy, '=');
+        mib = number ? strtod(number + 1, &end) : 0;
+        if (!number || number == copy || !number[1] || *end || !(mib > 0) || mib > 1e9) {
+            complain("%s: --link-to: \"%s\" is not HOST=MIB", command->name, settings->links.v[i]);
+            links_free(links, i + 1);
+            *out_links = NULL;
+            return false;
+        }
+        *number = '\0';
+        links[i].bytes_per_s = (uint64_t)(mib * 1048576) + 1;
+    }
+    return true;
+}

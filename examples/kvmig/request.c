@@ -5,13 +5,16 @@
  *
  *   backend                           "libvirt" or "kubevirt": what a plain number of options.bandwidth is
  *   target, source                    as the options
+ *   exclude                           hosts that must not be the target
+ *   target_labels                     as the option
+ *   observed.links                    {HOST: BITS_PER_S}: what migrations to it reach
  *   hosts                             {HOST: [FILE, ...]}: which of the files tell of which libvirt host
  *   volume_changes                    [{"volume": NAME, "to": CLAIM}]
  *   options.flags                     libvirt's migrate flags, without VIR_MIGRATE_
  *   options.migrate_disks             target devices of the disks to copy
  *   options.migrate_uri, options.tls_destination
  *   options.postcopy, options.tls     booleans
- *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded up to MiB/s
+ *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded to MiB/s
  *   options.max_downtime_ms, options.parallel
  *   policy.allow_postcopy, policy.allow_auto_converge
  *   observed.now                      the time of the question (RFC 3339)
@@ -72,13 +75,12 @@ static void take_text(struct settings *settings, struct json_object *options, co
 }
 
 /* A list of texts; what it holds beside is refused. */
-static void take_texts(struct settings *settings, struct json_object *options, const char *key, const char *prefix,
+static void take_texts(struct settings *settings, struct json_object *options, const char *name, const char *prefix,
                        const char *hint, struct text_list *out)
 {
-    struct json_object *list = json_member(options, key);
-    char name[64];
+    const char *dot = strchr(name, '.');
+    struct json_object *list = json_member(options, dot ? dot + 1 : name);
 
-    snprintf(name, sizeof(name), "options.%s", key);
     if (list && !json_object_is_type(list, json_type_array))
         request_refuse(settings, name, list, hint);
     for (size_t i = 0; i < json_list_length(list); i++) {
@@ -106,9 +108,9 @@ static void take_options(struct settings *settings, struct json_object *options,
     take_flag(options, "tls", settings, KVMIG_PLAN_TLS);
     take_text(settings, options, "migrate_uri", &settings->migrate_uri);
     take_text(settings, options, "tls_destination", &settings->tls_destination);
-    take_texts(settings, options, "flags", PREFIX, "Give names of libvirt's flags, such as [\"LIVE\", \"PEER2PEER\"].",
-               &settings->libvirt_flags);
-    take_texts(settings, options, "migrate_disks", NULL, "Give target devices of disks, such as [\"vda\"].",
+    take_texts(settings, options, "options.flags", PREFIX,
+               "Give names of libvirt's flags, such as [\"LIVE\", \"PEER2PEER\"].", &settings->libvirt_flags);
+    take_texts(settings, options, "options.migrate_disks", NULL, "Give target devices of disks, such as [\"vda\"].",
                &settings->copy_disks);
 }
 
@@ -211,6 +213,30 @@ static uint64_t measured(struct settings *settings, struct json_object *observed
     return UINT64_MAX;
 }
 
+static void take_links(struct settings *settings, struct json_object *request, struct json_object *observed)
+{
+    static const char hint[] = "Write {\"HOST\": BITS_PER_S}, more than 0.";
+    struct json_object *links = json_member(observed, "links");
+
+    if (links && !json_object_is_type(links, json_type_object))
+        request_refuse(settings, "observed.links", links, hint);
+    if (!json_object_is_type(links, json_type_object))
+        return;
+    json_object_object_foreach(links, host, value)
+    {
+        const bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
+        const double bits = number ? json_object_get_double(value) : 0;
+        char mib[64];
+
+        if (!*host || !(bits >= 8) || bits > 1e15) {
+            request_refuse(settings, "observed.links", value, hint);
+            continue;
+        }
+        snprintf(mib, sizeof(mib), "%.9f", bits / 8 / 1048576);
+        text_list_add(&settings->links, keep(request, host, "=", mib));
+    }
+}
+
 static void take_measured(struct settings *settings, struct json_object *observed)
 {
     const uint64_t memory = measured(settings, observed, "memory_bytes"),
@@ -282,6 +308,9 @@ int request_read(const struct command *command, struct settings *settings, struc
         settings->source = json_text(request, "source");
     if (!settings->target)
         settings->target = json_text(request, "target");
+    if (!settings->target_labels)
+        settings->target_labels = json_text(request, "target_labels");
+    take_texts(settings, request, "exclude", NULL, "Give names of hosts.", &settings->exclude);
     if (json_text(request, "intent") && !strcmp(json_text(request, "intent"), "drain"))
         settings->plan_flags |= KVMIG_PLAN_FOR_DRAIN;
     take_flag(policy, "allow_postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
@@ -291,6 +320,7 @@ int request_read(const struct command *command, struct settings *settings, struc
     take_hosts(settings, request);
     take_observed(settings, json_member(request, "observed"));
     take_measured(settings, json_member(request, "observed"));
+    take_links(settings, request, json_member(request, "observed"));
     take_policy(settings, policy);
     return 0;
 }

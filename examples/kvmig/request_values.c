@@ -55,7 +55,7 @@ static void note_rounded(const struct settings *settings, struct json_object *va
     char *message = NULL;
 
     json_object_object_add(detail, "mib_per_s", json_object_new_uint64(mib));
-    if (asprintf(&message, "The bandwidth %s is not a whole number of MiB/s; %llu MiB/s is used.",
+    if (asprintf(&message, "The bandwidth %s is less than the least limit there is; %llu MiB/s is used.",
                  json_object_get_string(value), (unsigned long long)mib) < 0)
         abort();
     request_note(settings, "BANDWIDTH_ROUNDED", KVMIG_SEVERITY_INFO, detail,
@@ -98,12 +98,10 @@ static bool read_quantity(struct json_object *value, double *out_bytes)
     return false;
 }
 
-/* 0 is no limit, so that a limit, however low, must not become 0. */
+/* 0 is no limit, so that a limit, however low, must not become 0. Others are rounded as KubeVirt does. */
 static uint64_t whole_mib(double bytes)
 {
-    uint64_t mib = (uint64_t)(bytes / MIB);
-
-    return (double)mib * MIB < bytes ? mib + 1 : mib;
+    return bytes > 0 && bytes < MIB ? 1 : (uint64_t)(bytes / MIB + 0.5);
 }
 
 static bool read_mib(struct json_object *value, uint64_t *out_mib)
@@ -141,7 +139,7 @@ void request_bandwidth(struct settings *settings, struct json_object *value, con
         return;
     }
     settings->bandwidth_mib = whole_mib(bytes);
-    if ((double)settings->bandwidth_mib * MIB > bytes)
+    if (bytes > 0 && bytes < MIB)
         note_rounded(settings, value, settings->bandwidth_mib);
 }
 

@@ -118,7 +118,7 @@ int complain_error(const char *what, const struct kvmig_error *error)
 
 /* ---- tables ---- */
 
-#define MAX_COLUMNS 12
+#define MAX_COLUMNS 14
 
 struct table {
     size_t n_columns, n_rows;

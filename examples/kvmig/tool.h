@@ -59,6 +59,7 @@ struct settings {
     bool strict;
     struct text_list copy_disks, volumes; /* volumes: VOLUME=CLAIM */
     struct text_list exclude;
+    struct text_list links; /* HOST=MIB */
     const char *target_labels;
     const char *target_pool, *target_uri, *migrate_uri, *target_name, *tls_destination, *compression;
     char *target_xml, *persistent_xml; /* contents of files, owned */
@@ -83,7 +84,7 @@ struct settings {
     uint64_t pending_timeout_ms, prepare_timeout_ms;
     /* plan --all, drain */
     bool all, dry_run, partial;
-    struct text_list drain_nodes, drain_vms, drain_targets, drain_excludes;
+    struct text_list drain_nodes, drain_vms, drain_targets;
     uint64_t drain_at_once; /* with link_mib */
     struct text_list node_hosts; /* URIs of the nodes' libvirt */
     /* diagnose */
@@ -93,6 +94,8 @@ struct settings {
     uint64_t progress_timeout_s;
     /* hosts */
     bool vms;
+    /* cpu, with drain_nodes */
+    const char *cpu_map;
     /* where */
     int32_t action; /* an enum kvmig_location_action; 0 = only look */
     /* port, and the ports of migrate */
@@ -156,6 +159,7 @@ enum operands {
     OPERANDS_VM_OR_PATHS, /* likewise; without --vm also if there are several, or one that exists and no host is named */
     OPERANDS_FILES, /* any number: settings.files */
     OPERANDS_NODES, /* any number: settings.drain_nodes, or settings.files if they exist and no cluster is named */
+    OPERANDS_COMMON, /* the word "common", then as OPERANDS_NODES */
     OPERANDS_SAVE, /* the word "save", then any number: settings.files */
 };
 
@@ -193,6 +197,9 @@ struct kvmig_kube_opts settings_kube_opts(const struct settings *settings); /* b
 bool volumes_read(const struct command *command, const struct settings *settings,
                   struct kvmig_volume_change **out_changes);
 void volumes_free(struct kvmig_volume_change *changes, size_t n);
+/* Likewise "HOST=MIB" of --link-to. */
+bool links_read(const struct command *command, const struct settings *settings, struct kvmig_link **out_links);
+void links_free(struct kvmig_link *links, size_t n);
 
 /* ---- request.c: what is asked for, in a file (--request) ---- */
 /* Puts what the file asks for into the settings, unless the command line says otherwise. Values that cannot be used, or not as they
@@ -328,8 +335,8 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
                  struct kvmig_probe **out_probe);
 
 /* ---- commands ---- */
-extern const struct command hosts_command, diagnose_command, plan_command, migrate_command, where_command, port_command,
-    probe_command, explain_command, watch_command, snapshot_command, drain_command;
+extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
+    explain_command, watch_command, snapshot_command, drain_command, cpu_command, diagnose_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);

@@ -25,7 +25,11 @@ struct kvmig_drain_opts {
     size_t n_targets; /**< entries in targets */
     const char *const *excludes; /**< never to these hosts */
     size_t n_excludes; /**< entries in excludes */
-    const struct kvmig_plan_opts *plan; /**< options of every migration; its vm, source and target must be NULL */
+    /**
+     * Options of every migration, without what is about one VM or host (vm, source, target, target_name, target_xml, persistent_xml,
+     * volume_changes), and without KVMIG_PLAN_ANY_TARGET. Copied; NULL = the defaults.
+     */
+    const struct kvmig_plan_opts *plan;
     uint64_t link_mib; /**< MiB/s that leave a host, shared by its migrations; 0 = not known */
     uint32_t max_migrations; /**< at once, in total; 0 = the view's limit, or KubeVirt's */
     uint32_t max_outbound; /**< at once, from one host; 0 = likewise */
@@ -90,11 +94,11 @@ struct kvmig_drain_run_opts {
     const struct kvmig_session_opts *
         session; /**< options of every session; on_event, plan_opts and attach must be unset; copied; NULL = defaults */
     /**
-     * Called for each session before it starts, on the thread that starts it, with no lock held: the place to add ports and probes. index
-     * is that of kvmig_drain_plan(). May be NULL.
+     * Called for each session before it starts, on the thread that starts it (that of kvmig_drain_start(), then the dispatching one), with
+     * no lock held: the place to add ports and probes. index is that of kvmig_drain_plan(). May be NULL.
      */
     void (*on_session)(struct kvmig_session *session, size_t index, void *user_data);
-    void *user_data; /**< handed to on_session; the library does not look at it */
+    void *user_data; /**< handed to on_session, but not after the free function of on_event has run */
 };
 
 /** Begins a struct kvmig_drain_run_opts: zero, but for its size. Since: 0.1.0 */

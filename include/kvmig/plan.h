@@ -137,7 +137,9 @@ struct kvmig_plan_opts {
     const char *const *exclude; /**< hosts that must not be the target: name, URI or UUID; copied */
     size_t n_exclude; /**< entries in exclude */
     const char *target_labels; /**< KubeVirt: "KEY=VALUE,KEY": only nodes with these labels; NULL = any */
-    const struct kvmig_link *links; /**< makes faster links come first; hosts without one count as the mean; copied */
+    const struct kvmig_link
+        *links; /**< makes faster links come first, before what migrations of this view have reached;
+                                         hosts without one count as the mean; copied */
     size_t n_links; /**< entries in links */
     const struct kvmig_forecast_opts
         *forecast; /**< what the caller knows for the forecast (kvmig/forecast.h); copied; NULL = nothing */
@@ -168,9 +170,9 @@ KVMIG_API int32_t kvmig_cluster_plan(struct kvmig_cluster *cluster, const struct
 struct kvmig_plan_iterator;
 
 /**
- * Begins to plan every VM that runs in the view now, each as kvmig_cluster_plan() would; opts are those of all plans, with vm and
- * source NULL. *out_iterator is owned: kvmig_plan_iterator_free(). Threads: any. Errors: -EINVAL (names the option), -E2BIG,
- * -KVMIG_ENOTSYNCED. Since: 0.1.0
+ * Begins to plan every VM that runs in the view now, each as kvmig_cluster_plan() would. opts (may be NULL) are those of all plans,
+ * without what is about one VM: vm, source, target_name, target_xml, persistent_xml, volume_changes. *out_iterator is owned:
+ * kvmig_plan_iterator_free(). Threads: any. Errors: -EINVAL (names the option), -E2BIG, -KVMIG_ENOTSYNCED. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_cluster_plan_all(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
                                          struct kvmig_plan_iterator **out_iterator);
@@ -236,6 +238,19 @@ KVMIG_API const char *kvmig_plan_remedy_target(const struct kvmig_plan *plan);
 KVMIG_API int32_t kvmig_finding_mend(const struct kvmig_finding *finding);
 /** "request", "wait", ..., "never"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_mend_name(int32_t mend);
+
+/**
+ * CPU models for guests that are to move between some nodes: which named ones all of them can run (libvirt: usable in the domain
+ * capabilities; KubeVirt: by label), the one that loses least first; per model the features that a guest on a node would lose
+ * of what the node offers, and those that all nodes offer and could be added; and where a guest with its host's own model could
+ * not go. Nodes that tell nothing of their CPU are named and left out. nodes: names of hosts or nodes; none = all of the view.
+ * cpu_map: the folder with the contents of CPU models as libvirt installs it; NULL = that of the libvirt installed here
+ * (/usr/share/libvirt/cpu_map); what a model contains that is not there is not known. docs/planning.md describes the JSON.
+ * *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any; reads files. Errors: -EINVAL for NULL,
+ * -KVMIG_ENOTSYNCED, -KVMIG_ENOHOST (names the node). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_cluster_cpu_common(struct kvmig_cluster *cluster, const char *const *nodes, size_t n_nodes,
+                                           const char *cpu_map, char **out_json);
 
 /**
  * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.

@@ -31,6 +31,7 @@ int32_t kvmig_cluster_plan_drain(struct kvmig_cluster *cluster, const struct kvm
     kvmig__context_lock(cluster->context);
     rc = kvmig__cluster_check_synced(cluster, "kvmig_cluster_plan_drain");
     if (rc == 0) {
+        request.plan.learned = &cluster->learned;
         kvmig__cluster_slots(cluster, NULL, &slots);
         rc = kvmig__drain_make(&cluster->view, &request, &slots, out_drain);
         kvmig__slots_clear(&slots);
@@ -82,24 +83,6 @@ static void list_hosts(struct kvmig_plan_iterator *it, const struct kvmig__view 
     }
 }
 
-static int32_t take_request(struct kvmig__request *request, const struct kvmig_plan_opts *opts)
-{
-    struct kvmig_plan_opts known;
-    int32_t rc = kvmig__opts_copy(&known, sizeof(known), opts, "kvmig_cluster_plan_all");
-
-    if (rc < 0)
-        return rc;
-    if (known.vm || known.source || known.volume_changes || known.target_xml || known.persistent_xml ||
-        known.target_name)
-        return kvmig__fail(kvmig__error_new(EINVAL, "kvmig_cluster_plan_all: opts", NULL, "Plan that VM by itself.",
-                                            "An option that is about one VM cannot be for all."));
-    known.vm = "*"; /* filled in per VM */
-    rc = kvmig__request_from_opts(request, &known, "kvmig_cluster_plan_all");
-    if (rc == 0)
-        kvmig__str_set(&request->vm, NULL);
-    return rc;
-}
-
 int32_t kvmig_cluster_plan_all(struct kvmig_cluster *cluster, const struct kvmig_plan_opts *opts,
                                struct kvmig_plan_iterator **out_iterator)
 {
@@ -112,7 +95,7 @@ int32_t kvmig_cluster_plan_all(struct kvmig_cluster *cluster, const struct kvmig
     if (!cluster || !out_iterator)
         return kvmig__fail(kvmig__error_new(EINVAL, "kvmig_cluster_plan_all", NULL, NULL, "%s is NULL",
                                             cluster ? "out_iterator" : "cluster"));
-    rc = take_request(&request, opts);
+    rc = kvmig__request_for_many(&request, opts, "kvmig_cluster_plan_all");
     if (rc)
         return rc;
     it = kvmig__calloc(1, sizeof(*it));

@@ -83,20 +83,30 @@ static void on_measured(void *owner, const struct kvmig__measured *measured, con
     free(m);
 }
 
-static int32_t check_windows(const struct kvmig_measure_opts *opts, struct kvmig__measure *out)
+static int32_t refuse(const char *option, uint64_t ms, const char *hint)
 {
+    char *where = kvmig__asprintf("kvmig_cluster_measure, option %s", option);
+    int32_t rc =
+        kvmig__fail(kvmig__error_new(EINVAL, where, NULL, hint, "%s is out of range: %" PRIu64 " ms.", option, ms));
+
+    free(where);
+    return rc;
+}
+
+static int32_t check_opts(const struct kvmig_measure_opts *opts, struct kvmig__measure *out)
+{
+    static const char *const names[] = { "short_ms", "long_ms" };
+
     *out = (struct kvmig__measure){ .window_ms = { opts->short_ms ? opts->short_ms : DEFAULT_SHORT_MS,
                                                    opts->long_ms ? opts->long_ms : DEFAULT_LONG_MS } };
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(out->window_ms); i++) {
-        if (out->window_ms[i] % SECOND_MS || out->window_ms[i] > LONGEST_WINDOW_MS || opts->timeout_ms > LONGEST_MS)
-            return kvmig__fail(kvmig__error_new(
-                EINVAL, "kvmig_cluster_measure", NULL,
-                "Windows are whole seconds, at most 60 s; the time-out at most an hour.",
-                "Window %zu of %" PRIu64 " ms, or the time-out, is out of range.", i + 1, out->window_ms[i]));
+        if (out->window_ms[i] % SECOND_MS || out->window_ms[i] > LONGEST_WINDOW_MS)
+            return refuse(names[i], out->window_ms[i], "Windows are whole seconds, at most 60 s.");
     }
     if (out->window_ms[1] <= out->window_ms[0])
-        return kvmig__fail(kvmig__error_new(EINVAL, "kvmig_cluster_measure", NULL, "Make long_ms longer than short_ms.",
-                                            "The second window is no longer than the first."));
+        return refuse("long_ms", out->window_ms[1], "Make long_ms longer than short_ms.");
+    if (opts->timeout_ms > LONGEST_MS)
+        return refuse("timeout_ms", opts->timeout_ms, "At most an hour; 0 is the default.");
     out->timeout_ms =
         opts->timeout_ms ? (int64_t)opts->timeout_ms : (int64_t)(out->window_ms[0] + out->window_ms[1] + MARGIN_MS);
     return 0;
@@ -146,7 +156,7 @@ int32_t kvmig_cluster_measure(struct kvmig_cluster *cluster, const char *vm, con
         return fail_null("kvmig_cluster_measure", cluster ? "vm" : "cluster");
     rc = kvmig__opts_copy(&known, sizeof(known), opts, "kvmig_cluster_measure");
     if (rc == 0)
-        rc = check_windows(&known, &what);
+        rc = check_opts(&known, &what);
     if (rc < 0)
         return rc;
     kvmig__context_lock(cluster->context);

@@ -355,7 +355,7 @@ struct kvmig__kube_kubevirt {
     struct kvmig__kube_config config; /* spec.configuration.migrations */
     char *cpu_model, *eviction_strategy, *rollout_strategy; /* vmRolloutStrategy */
     struct kvmig__strlist obsolete_models; /* names whose value is true */
-    bool obsolete_models_given;
+    bool obsolete_models_given, update_strategy_given;
     struct kvmig__strlist feature_gates, disabled_gates, update_methods;
     struct kvmig__strlist mediated_devices; /* permittedHostDevices.mediatedDevices[].resourceName */
     struct {
@@ -436,6 +436,7 @@ struct kvmig__kube {
     struct kvmig__kube_list kinds[KVMIG__N_KUBE_KINDS];
     bool scoped; /* VMs of one namespace, or one VM only: what concerns the whole cluster (slots) cannot be counted */
     int64_t now_ms; /* the time that waits are judged at: of the snapshot, or set by whoever asks; 0 = not known */
+    bool trimmed; /* of files that somebody chose: objects may be cut down, so that an absent field means nothing */
     struct kvmig__kube_lookup *lookup; /* tables over all this (kube_lookup.h); NULL = none now; owned */
     bool keeps_lookup; /* objects change by kvmig__kube_put() and _remove() alone, so that the tables may stay */
 };

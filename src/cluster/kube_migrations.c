@@ -233,14 +233,14 @@ bool kvmig__kube_is_updating(const struct kvmig__kube_kubevirt *kubevirt)
                          strcmp(kubevirt->observed_deployment, kubevirt->target_deployment) != 0));
 }
 
-/* A live object without the list has none; in files it may have been left out. */
+/* A live object without the list has none; in files the strategy may have been left out as a whole. */
 int32_t kvmig__kube_updates_by_migration(const struct kvmig__kube *kube, const struct kvmig__kube_kubevirt *kubevirt)
 {
     if (!kubevirt)
         return -1;
     if (kvmig__strlist_has(&kubevirt->update_methods, "LiveMigrate"))
         return 1;
-    return kubevirt->update_methods.n || !kube->now_ms ? 0 : -1;
+    return kubevirt->update_strategy_given || !kube->trimmed ? 0 : -1;
 }
 
 /* The options alone do nothing: they are for a detector that is behind a gate. */

@@ -32,12 +32,13 @@ static bool take_value(struct kvmig__snapshot_load *base, struct json_object *js
 
 static const struct kvmig__snapshot_others others = { take_text, take_value };
 
-/* Whoever gives a VM of KubeVirt asks about that; its domain's XML may lie beside it. */
+/* Whoever gives a VM of KubeVirt asks about that; its domain's XML may lie beside it. Without any VM, whoever says which hosts
+ * the files tell of asks about these. */
 static bool is_of_libvirt(const struct kvmig__files_load *load)
 {
     const struct kvmig__kube *kube = &load->files->kube;
 
-    return load->domains && !kube->kinds[KVMIG__KUBE_VMI].n && !kube->kinds[KVMIG__KUBE_VM].n;
+    return (load->domains || load->named) && !kube->kinds[KVMIG__KUBE_VMI].n && !kube->kinds[KVMIG__KUBE_VM].n;
 }
 
 static void drop_hosts(struct kvmig__files *files)

@@ -219,7 +219,9 @@ bool kvmig__files_xml(struct kvmig__files_load *load, const char *text, size_t l
     if (!document) /* some other XML */
         return true;
     copy = kvmig__strndup(text, length);
-    if (!each_host(load, copy, document->take) && (document->take == take_domain || !names_files(load)))
+    if (each_host(load, copy, document->take))
+        load->named = true;
+    else if (document->take == take_domain || !names_files(load))
         document->take(load, source_of(load), copy);
     free(copy);
     return true;
@@ -276,10 +278,11 @@ static void add_named_hosts(struct kvmig__files_load *load)
 
 void kvmig__files_finish_hosts(struct kvmig__files_load *load)
 {
+    if (load->domains || load->named)
+        add_named_hosts(load);
     if (load->domains) {
         struct kvmig__host *source = source_of(load);
 
-        add_named_hosts(load);
         tell_states(load, source);
         tell_all_versions(load, source);
     }

@@ -19,6 +19,7 @@ struct kvmig__files_load {
     struct kvmig__files *files;
     const struct kvmig__files_ask *ask;
     bool domains; /* a domain was read */
+    bool named; /* a document was read that the caller gave to a host */
     struct {
         struct kvmig__files_chassis { /* names of chassis, for bindings that come in any order */
             char *uuid, *name;

@@ -96,6 +96,7 @@ void kvmig__visit_kubevirt(struct kvmig__io *io, struct kvmig__kube_kubevirt *ku
 {
     kvmig__io_begin(io, "spec");
     visit_configuration(io, kubevirt);
+    kvmig__io_present(io, "workloadUpdateStrategy", &kubevirt->update_strategy_given);
     kvmig__io_begin(io, "workloadUpdateStrategy");
     kvmig__io_strlist(io, "workloadUpdateMethods", &kubevirt->update_methods);
     kvmig__io_end(io);

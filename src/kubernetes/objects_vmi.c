@@ -104,6 +104,8 @@ void kvmig__visit_vmi(struct kvmig__io *io, struct kvmig__kube_vmi *vmi)
 {
     visit_vmi_spec(io, vmi);
     visit_vmi_status(io, vmi);
+    if (!io->encode && !vmi->node) /* virt-controller writes both at once */
+        vmi->node = kvmig__strdup(kvmig__pairs_get(&vmi->meta.labels, "kubevirt.io/nodeName"));
     kvmig__visit_interfaces(io, vmi);
 }
 

@@ -259,8 +259,10 @@ void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, s
 
 void kvmig__snapshot_finish(struct kvmig__snapshot_load *load)
 {
-    if (!load->kube->now_ms)
+    if (!load->kube->now_ms) {
         load->kube->now_ms = load->newest_ms;
+        load->kube->trimmed = true; /* what kvmig__snapshot_save() wrote has a time, and is whole */
+    }
     kvmig__snapshot_apply_usage(load);
 }
 

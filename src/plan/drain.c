@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define WHERE "kvmig_cluster_plan_drain"
+#define MIB ((uint64_t)1 << 20)
 
 /* ---- the request ---- */
 
@@ -39,25 +40,26 @@ static int32_t take_list(struct kvmig__strlist *list, const char *const *v, size
     return 0;
 }
 
+/* Targets are assigned so that all of them fit; a scheduler would put the VMs anywhere, and onto the other nodes that are emptied. */
 static int32_t take_plan(struct kvmig__request *request, const struct kvmig_plan_opts *opts)
 {
-    struct kvmig_plan_opts known;
-    int32_t rc = kvmig__opts_copy(&known, sizeof(known), opts, WHERE);
+    int32_t rc = kvmig__request_for_many(request, opts, WHERE ": plan");
 
-    if (rc < 0)
-        return rc;
-    if (known.vm || known.source || known.target)
-        return refuse("plan",
-                      known.vm       ? known.vm
-                      : known.source ? known.source
-                                     : known.target,
-                      "Use vms, nodes and targets of the drain.", "The options of all migrations name one VM or host.");
-    if (known.volume_changes || known.target_xml || known.persistent_xml || known.target_name)
-        return refuse("plan", NULL, "Migrate that VM by itself.", "An option that is about one VM cannot be for all.");
-    known.vm = "*"; /* filled in per VM */
-    rc = kvmig__request_from_opts(request, &known, WHERE);
-    kvmig__str_set(&request->vm, NULL);
+    if (rc == 0 && request->target)
+        rc = refuse("plan.target", request->target, "Use targets of the drain.",
+                    "The options of all migrations name one target.");
+    if (rc == 0 && request->flags & KVMIG_PLAN_ANY_TARGET)
+        rc = refuse("plan.flags", "KVMIG_PLAN_ANY_TARGET", "Leave out the flag; targets limits the choice.",
+                    "A drain assigns its targets itself.");
     return rc;
+}
+
+static int32_t take_link(struct kvmig__drain_request *request, uint64_t link_mib)
+{
+    if (link_mib > UINT64_MAX / MIB)
+        return refuse("link_mib", NULL, "Give MiB per second, or 0.", "No link carries that much.");
+    request->link_mib = link_mib;
+    return 0;
 }
 
 int32_t kvmig__drain_request_from_opts(struct kvmig__drain_request *request, const struct kvmig_drain_opts *opts)
@@ -79,8 +81,9 @@ int32_t kvmig__drain_request_from_opts(struct kvmig__drain_request *request, con
     if (rc == 0 && known.reserved)
         rc = refuse("reserved", NULL, "Initialise with KVMIG_DRAIN_OPTS_INIT.", "A reserved option is not 0.");
     if (rc == 0)
+        rc = take_link(request, known.link_mib);
+    if (rc == 0)
         rc = take_plan(&request->plan, known.plan);
-    request->link_mib = known.link_mib;
     request->max_migrations = known.max_migrations;
     request->max_outbound = known.max_outbound;
     request->max_inbound = known.max_inbound;

@@ -32,6 +32,7 @@ struct kvmig__drain_move {
     uint64_t bandwidth; /* bytes/s that it may count on; 0 = not known */
     uint64_t begin_ms, finish_ms; /* from the start of the drain; KVMIG__NO_TIME */
     uint32_t taken_out; /* from its source, by migrations that are under way already */
+    size_t from, to; /* numbers of its hosts, given by kvmig__drain_order(); SIZE_MAX: not known */
 };
 struct kvmig__drain_moves {
     struct kvmig__drain_move *v;
@@ -42,6 +43,7 @@ struct kvmig_drain {
     struct kvmig__strlist nodes; /* that are emptied */
     struct kvmig__drain_limits limits;
     struct kvmig__drain_moves moves; /* in the order of their start */
+    size_t n_hosts; /* that moves are from and to */
     struct {
         struct kvmig_plan **v;
         size_t n;
@@ -88,7 +90,7 @@ int32_t kvmig__drain_make(const struct kvmig__view *view, const struct kvmig__dr
                           const struct kvmig__slots *slots, struct kvmig_drain **out_drain);
 
 /* ---- the order (drain_order.c) ---- */
-/* Gives waves and times, and sorts by them. */
+/* Numbers the hosts, gives waves and times, and sorts by them. */
 void kvmig__drain_order(struct kvmig_drain *drain);
 /* What a migration of a run is doing. */
 enum kvmig__drain_state { KVMIG__DRAIN_WAITS, KVMIG__DRAIN_RUNS, KVMIG__DRAIN_OVER };

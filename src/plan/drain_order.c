@@ -8,23 +8,80 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- hosts as numbers ---- */
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static size_t number_of(const char *const *names, size_t n, const char *name)
+{
+    const char *const *at = name && n ? bsearch(&name, names, n, sizeof(*names), compare_names) : NULL;
+
+    return at ? (size_t)(at - names) : SIZE_MAX;
+}
+
+/* Sorts, and leaves one of each; returns how many there are. */
+static size_t make_unique(const char **names, size_t n)
+{
+    size_t kept = 0;
+
+    if (n)
+        qsort(names, n, sizeof(*names), compare_names);
+    for (size_t i = 0; i < n; i++) {
+        if (!kept || strcmp(names[kept - 1], names[i]) != 0)
+            names[kept++] = names[i];
+    }
+    return kept;
+}
+
+/* Who runs from and to a host is counted often. */
+static void number_hosts(struct kvmig_drain *drain)
+{
+    const char **names = kvmig__calloc(2 * drain->moves.n + 1, sizeof(*names));
+    size_t n = 0;
+
+    for (size_t i = 0; i < drain->moves.n; i++) {
+        const struct kvmig_plan *plan = drain->moves.v[i].plan;
+
+        if (plan->source)
+            names[n++] = plan->source;
+        if (plan->target)
+            names[n++] = plan->target;
+    }
+    n = make_unique(names, n);
+    for (size_t i = 0; i < drain->moves.n; i++) {
+        struct kvmig__drain_move *move = &drain->moves.v[i];
+
+        move->from = number_of(names, n, move->plan->source);
+        move->to = number_of(names, n, move->plan->target);
+    }
+    drain->n_hosts = n;
+    free(names);
+}
+
 /* ---- who may start ---- */
 
 struct running {
-    uint32_t total, out, in;
+    uint32_t total, *out, *in; /* in total, and by number of the host */
 };
 
-static struct running count(const struct kvmig_drain *drain, const uint8_t *states,
-                            const struct kvmig__drain_move *move)
+static struct running count(const struct kvmig_drain *drain, const uint8_t *states)
 {
-    struct running running = { 0 };
+    struct running running = { .out = kvmig__calloc(2 * drain->n_hosts + 1, sizeof(*running.out)) };
 
+    running.in = running.out + drain->n_hosts;
     for (size_t i = 0; i < drain->moves.n; i++) {
+        const struct kvmig__drain_move *move = &drain->moves.v[i];
+
         if (states[i] != KVMIG__DRAIN_RUNS)
             continue;
         running.total++;
-        running.out += kvmig__str_eq(drain->moves.v[i].plan->source, move->plan->source);
-        running.in += kvmig__str_eq(drain->moves.v[i].plan->target, move->plan->target);
+        if (move->from != SIZE_MAX)
+            running.out[move->from]++;
+        if (move->to != SIZE_MAX)
+            running.in[move->to]++;
     }
     return running;
 }
@@ -35,29 +92,30 @@ static uint32_t room(uint32_t limit, uint32_t taken)
     return limit > taken + 1 ? limit - taken : 1;
 }
 
-static bool fits(const struct kvmig_drain *drain, const uint8_t *states, size_t index)
+static bool fits(const struct kvmig_drain *drain, const struct running *running, const struct kvmig__drain_move *move)
 {
-    const struct kvmig__drain_move *move = &drain->moves.v[index];
-    const struct running running = count(drain, states, move);
-
-    return running.total < room(drain->limits.total, drain->limits.taken) &&
-           running.out < room(drain->limits.out, move->taken_out) && running.in < drain->limits.in;
+    return running->total < room(drain->limits.total, drain->limits.taken) &&
+           (move->from == SIZE_MAX || running->out[move->from] < room(drain->limits.out, move->taken_out)) &&
+           (move->to == SIZE_MAX || running->in[move->to] < drain->limits.in);
 }
 
 size_t kvmig__drain_next(const struct kvmig_drain *drain, const uint8_t *states)
 {
+    struct running running = count(drain, states);
+    size_t next = SIZE_MAX;
     bool all_over = true;
 
-    for (size_t i = 0; i < drain->moves.n; i++) {
+    for (size_t i = 0; i < drain->moves.n && next == SIZE_MAX; i++) {
         if (states[i] == KVMIG__DRAIN_WAITS) {
             if (drain->moves.v[i].after && !all_over)
-                return SIZE_MAX; /* nor may any that comes after it */
-            if (fits(drain, states, i))
-                return i;
+                break; /* nor may any that comes after it */
+            if (fits(drain, &running, &drain->moves.v[i]))
+                next = i;
         }
         all_over = all_over && states[i] == KVMIG__DRAIN_OVER;
     }
-    return SIZE_MAX;
+    free(running.out);
+    return next;
 }
 
 /* ---- waves ---- */
@@ -160,6 +218,7 @@ static void give_times(struct kvmig_drain *drain)
 
 void kvmig__drain_order(struct kvmig_drain *drain)
 {
+    number_hosts(drain);
     give_waves(drain);
     if (drain->moves.n)
         qsort(drain->moves.v, drain->moves.n, sizeof(*drain->moves.v), compare_waves);

@@ -48,6 +48,7 @@ struct kvmig__kube_index {
         struct kvmig__kube_allowed {
             const struct kvmig__kube_pv *pv;
             struct kvmig__strlist names;
+            bool untold, by_name; /* files without its labels; then: whose values are nodes' names */
         } * v;
         size_t n;
     } allowed; /* nodes that a volume admits, as far as they were asked for */
@@ -121,6 +122,8 @@ void kvmig__kube_index_clear(struct kvmig__kube_index *index);
 /* Of a rule (see kube_neighbours.c), the pods in one topology domain. */
 const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig__kube_index *index, size_t rule,
                                                               const char *key, const char *domain, size_t *out_n);
+/* Whether a rule selects any pod, wherever that runs. */
+bool kvmig__kube_has_neighbours(const struct kvmig__kube_index *index, size_t rule);
 /* Adds the pods that each rule selects (kube_neighbours.c); unsorted. */
 void kvmig__kube_collect_neighbours(struct kvmig__kube_index *index, const struct kvmig__kube_check *c);
 /* After sorting: what the rules of topology spread compare with (kube_neighbours.c). */
@@ -142,9 +145,9 @@ void kvmig__kube_check_condition(const struct kvmig__kube_check *c);
 void kvmig__kube_check_backoff(const struct kvmig__kube_check *c); /* kube_backoff.c */
 void kvmig__kube_check_launcher(const struct kvmig__kube_check *c); /* the present launcher (kube_launcher.c) */
 void kvmig__kube_check_options(const struct kvmig__kube_check *c); /* request and options in force (kube_options.c) */
-/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk for what was asked for (a
- * target, or that some nodes are none), and a remark for a choice. */
-void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked);
+/* Whether KubeVirt can be told the target (kube_options.c): unpinned is a risk if the VM may go elsewhere than was asked for (a
+ * target, or that some nodes are none), and else a remark. */
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool elsewhere);
 void kvmig__kube_check_quota(const struct kvmig__kube_check *c); /* kube_quota.c */
 void kvmig__kube_check_forbidden(const struct kvmig__kube_check *c); /* kinds that may not be read (kube_options.c) */
 
@@ -215,6 +218,7 @@ uint64_t kvmig__kube_needs(const struct kvmig__kube_check *c, const char *resour
 #define KVMIG__LABEL_HOST_FEATURE "host-model-required-features.node.kubevirt.io/"
 #define KVMIG__LABEL_VENDOR "cpu-vendor.node.kubevirt.io/"
 #define KVMIG__LABEL_MACHINE "machine-type.node.kubevirt.io/"
+#define KVMIG__LABEL_OBSOLETE "node-labeller.kubevirt.io/obsolete-host-model"
 #define KVMIG__LABEL_HYPERV "hyperv.node.kubevirt.io/"
 /* Whether the node has a label with that prefix. */
 bool kvmig__kube_has_label(const struct kvmig__kube_node *node, const char *prefix);

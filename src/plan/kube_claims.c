@@ -72,37 +72,85 @@ static bool admits_name(const struct kvmig__terms *terms, const char *name)
     return admits;
 }
 
-static bool admits_target(const struct kvmig__kube_check *c, const struct kvmig__terms *terms)
-{
-    struct kvmig__strlist allowed = { 0 };
-    bool admits;
+/* ---- labels that were left out of the files ---- */
 
-    if (c->target)
-        return kvmig__terms_hold(terms, &c->target->meta.labels, c->target->meta.name);
+static bool any_node_has(const struct kvmig__kube_check *c, const char *key)
+{
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        if (kvmig__pairs_get(&node->meta.labels, key))
+            return true;
+    }
+    return false;
+}
+
+/* The values of labels that no node of the files has: of a storage driver, as a rule. */
+static void untold_values(const struct kvmig__kube_check *c, const struct kvmig__terms *terms,
+                          struct kvmig__strlist *out)
+{
+    for (size_t t = 0; t < terms->n; t++) {
+        for (size_t i = 0; i < terms->v[t].n; i++) {
+            const struct kvmig__requirement *requirement = &terms->v[t].v[i];
+
+            if (requirement->is_field || !kvmig__str_eq(requirement->op, "In") || any_node_has(c, requirement->key))
+                continue;
+            for (size_t v = 0; v < requirement->values.n; v++)
+                kvmig__strlist_add_new(out, requirement->values.v[v]);
+        }
+    }
+}
+
+static bool names_a_node(const struct kvmig__kube_check *c, const struct kvmig__strlist *values)
+{
+    for (size_t i = 0; i < values->n; i++) {
+        if (KVMIG__KUBE_FIND(c->kube, NODE, NULL, values->v[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Worked out once per plan: every node is compared, and every node that is refused names them. */
+static const struct kvmig__kube_allowed *nodes_of_volume(const struct kvmig__kube_check *c,
+                                                         const struct kvmig__kube_pv *pv)
+{
+    struct kvmig__strlist values = { 0 };
+    struct kvmig__kube_allowed *allowed;
+
+    for (size_t i = 0; i < c->index->allowed.n; i++) {
+        if (c->index->allowed.v[i].pv == pv)
+            return &c->index->allowed.v[i];
+    }
+    allowed = KVMIG__PUSH(&c->index->allowed);
+    allowed->pv = pv;
+    if (c->kube->trimmed)
+        untold_values(c, &pv->node_required, &values);
+    allowed->untold = values.n != 0;
+    allowed->by_name = names_a_node(c, &values);
+    allowed_nodes(c, &pv->node_required, &allowed->names);
+    for (size_t i = 0; allowed->by_name && i < values.n; i++)
+        kvmig__strlist_add_new(&allowed->names, values.v[i]);
+    kvmig__strlist_clear(&values);
+    return allowed;
+}
+
+static bool admits_target(const struct kvmig__kube_check *c, const struct kvmig__kube_pv *pv)
+{
+    const struct kvmig__terms *terms = &pv->node_required;
+    const struct kvmig__kube_allowed *allowed;
+
+    if (c->target) {
+        allowed = nodes_of_volume(c, pv);
+        if (!allowed->untold)
+            return kvmig__terms_hold(terms, &c->target->meta.labels, c->target->meta.name);
+        return !allowed->by_name || kvmig__strlist_has(&allowed->names, c->target->meta.name);
+    }
     if (!is_by_name(terms))
         return true; /* not known */
     if (c->target_name)
         return admits_name(terms, c->target_name);
     /* no target in sight: is there any node but the source? */
-    allowed_nodes(c, terms, &allowed);
-    admits = !(allowed.n == 1 && kvmig__str_eq(allowed.v[0], c->vmi->node));
-    kvmig__strlist_clear(&allowed);
-    return admits;
-}
-
-/* Worked out once per plan: every node that is refused names them. */
-static const struct kvmig__strlist *nodes_of_volume(const struct kvmig__kube_check *c, const struct kvmig__kube_pv *pv)
-{
-    struct kvmig__kube_allowed *allowed;
-
-    for (size_t i = 0; i < c->index->allowed.n; i++) {
-        if (c->index->allowed.v[i].pv == pv)
-            return &c->index->allowed.v[i].names;
-    }
-    allowed = KVMIG__PUSH(&c->index->allowed);
-    allowed->pv = pv;
-    allowed_nodes(c, &pv->node_required, &allowed->names);
-    return &allowed->names;
+    allowed = nodes_of_volume(c, pv);
+    return !(allowed->names.n == 1 && kvmig__str_eq(allowed->names.v[0], c->vmi->node));
 }
 
 static void check_affinity(const struct kvmig__kube_check *c, const char *claim, const struct kvmig__kube_pv *pv)
@@ -111,9 +159,9 @@ static void check_affinity(const struct kvmig__kube_check *c, const char *claim,
     struct kvmig__detail d = { 0 };
     char *names;
 
-    if (!pv->node_required.n || admits_target(c, &pv->node_required))
+    if (!pv->node_required.n || admits_target(c, pv))
         return;
-    allowed = nodes_of_volume(c, pv);
+    allowed = &nodes_of_volume(c, pv)->names;
     names = kvmig__strlist_join(allowed, ", ");
     kvmig__detail_str(&d, "claim", claim);
     kvmig__detail_list(&d, "allowed_nodes", allowed);

@@ -142,11 +142,10 @@ static void check_machine(const struct kvmig__kube_check *c)
         return;
     key = kvmig__asprintf("%s%s", KVMIG__LABEL_MACHINE, machine);
     if (kvmig__kube_lacks(c, key, "true", &is_stale)) {
+        note_machine(c, machine); /* this label tells what QEMU offers, whoever has lost it */
         if (is_stale) {
             kvmig__strlist_add(&stale, key);
             kvmig__kube_note_stale(c, &stale);
-        } else {
-            note_machine(c, machine);
         }
     }
     kvmig__strlist_clear(&stale);

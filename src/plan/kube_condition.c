@@ -25,6 +25,7 @@ static const struct reason {
     { "SecureExecutionNotLiveMigratable", { "GUEST_PROTECTION_NOT_MIGRATABLE" } },
     { "NoTSCFrequencyNotLiveMigratable", { "CPU_NON_MIGRATABLE_FLAG" } },
     { "HypervPassthroughNotLiveMigratable", { "HYPERV_PASSTHROUGH_NOT_MIGRATABLE" } },
+    { "VirtIOFSNotLiveMigratable", { "VIRTIOFS_NOT_MIGRATABLE" } },
     { "PersistentReservationNotLiveMigratable", { "PERSISTENT_RESERVATION", "VOLUME_NOT_MOVABLE" } },
 };
 
@@ -148,6 +149,13 @@ static void explain_storage(const struct kvmig__kube_check *c, const struct kvmi
     note_denied(c, condition);
 }
 
+/* KubeVirt takes care of invtsc when the VM starts, and does not look at it here. */
+static bool is_beyond_condition(const struct kvmig__kube_check *c, const struct reason *reason)
+{
+    return !strcmp(reason->token, "NoTSCFrequencyNotLiveMigratable") &&
+           !kvmig__strlist_has(&c->vmi->domain.hyperv, "reenlightenment");
+}
+
 /* The condition says yes; something that it covers says no. */
 static void note_contradiction(const struct kvmig__kube_check *c, const struct kvmig__kube_condition *condition)
 {
@@ -156,7 +164,8 @@ static void note_contradiction(const struct kvmig__kube_check *c, const struct k
     char *text;
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++) {
-        if (is_explained(c, &reasons[i]) && !kvmig__str_eq(reasons[i].token, "TDXNotLiveMigratable") &&
+        if (is_explained(c, &reasons[i]) && !is_beyond_condition(c, &reasons[i]) &&
+            !kvmig__str_eq(reasons[i].token, "TDXNotLiveMigratable") &&
             !kvmig__str_eq(reasons[i].token, "SecureExecutionNotLiveMigratable")) /* these share a code with SEV */
             kvmig__strlist_add(&tokens, reasons[i].token);
     }

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OBSOLETE "node-labeller.kubevirt.io/obsolete-host-model"
-
 /* What one target lacks. */
 struct lacks {
     struct kvmig__strlist features, models, stale;
@@ -158,13 +156,12 @@ static void check_host_model(const struct kvmig__kube_check *c, struct lacks *la
  * node's host model proves that the source's is missing. */
 static bool others_are_labelled(const struct kvmig__kube_check *c)
 {
-    bool live = !c->kube->now_ms;
 
     KVMIG__KUBE_EACH(c->kube, NODE, node)
     {
         if (node != c->source && (kvmig__kube_has_label(node, KVMIG__LABEL_HOST_MODEL) ||
-                                  (live && (kvmig__kube_has_label(node, KVMIG__LABEL_MODEL_MIGRATION) ||
-                                            kvmig__kube_has_label(node, KVMIG__LABEL_FEATURE)))))
+                                  (!c->kube->trimmed && (kvmig__kube_has_label(node, KVMIG__LABEL_MODEL_MIGRATION) ||
+                                                         kvmig__kube_has_label(node, KVMIG__LABEL_FEATURE)))))
             return true;
     }
     return false;
@@ -220,10 +217,10 @@ static void check_obsolete(const struct kvmig__kube_check *c)
 {
     struct kvmig__detail d = { 0 };
 
-    if (!kvmig__pairs_get(&c->target->meta.labels, OBSOLETE))
+    if (!kvmig__pairs_get(&c->target->meta.labels, KVMIG__LABEL_OBSOLETE))
         return;
     kvmig__detail_str(&d, "model", host_model_of(c->target));
-    kvmig__detail_str(&d, "label", OBSOLETE);
+    kvmig__detail_str(&d, "label", KVMIG__LABEL_OBSOLETE);
     kvmig__kube_note(c, "CPU_MODEL_UNSUPPORTED", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
                      "Choose another node, or change the list of obsolete models of the KubeVirt object.",
                      "The host model of %s counts as obsolete: host-model VMs are not scheduled there.",

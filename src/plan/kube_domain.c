@@ -55,12 +55,24 @@ static void check_reservations(const struct kvmig__kube_check *c)
     }
 }
 
+/* Its daemon keeps a state of its own, which it can hand over since 1.13; KubeVirt brings that since 1.5. */
+static void check_filesystems(const struct kvmig__kube_check *c)
+{
+    for (size_t i = 0; i < c->vmi->domain.filesystems.n && kvmig__kubevirt_is_at_least(c, 1, 5) == 0; i++)
+        kvmig__kube_note(c, "VIRTIOFS_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER,
+                         kvmig__kube_object_volume(c->vmi->domain.filesystems.v[i]), NULL,
+                         "Update KubeVirt to 1.5 or later, or take the file system from the VM.",
+                         "Volume %s is a virtiofs file system, which KubeVirt %s does not move.",
+                         c->vmi->domain.filesystems.v[i], c->kubevirt->version);
+}
+
 static void check_devices(const struct kvmig__kube_check *c)
 {
     for (size_t i = 0; i < c->vmi->domain.host_devices.n; i++)
         note_device(c, c->vmi->domain.host_devices.v[i], "hostDevice", "it is a device of the host");
     check_gpus(c);
     check_reservations(c);
+    check_filesystems(c);
 }
 
 /* ---- guest protection and Hyper-V ---- */

@@ -64,6 +64,14 @@ const struct kvmig__kube_neighbour *kvmig__kube_neighbours_in(const struct kvmig
     return *out_n ? &index->neighbours.v[first] : NULL;
 }
 
+bool kvmig__kube_has_neighbours(const struct kvmig__kube_index *index, size_t rule)
+{
+    const struct kvmig__kube_neighbour wanted = { .rule = rule, .key = "", .domain = "" };
+    size_t first = bound(index, &wanted, false);
+
+    return first < index->neighbours.n && index->neighbours.v[first].rule == rule;
+}
+
 /* ---- the index ---- */
 
 void kvmig__kube_index_init(struct kvmig__kube_index *index, const struct kvmig__kube_check *c)

@@ -109,7 +109,7 @@ static void check_version(const struct kvmig__kube_check *c)
 /* Status of a VMI that is complete, as an API server gives it: of one that is cut down an absent field means nothing. */
 static bool is_complete(const struct kvmig__kube_check *c)
 {
-    return !c->kube->now_ms && c->vmi->launcher_image && c->vmi->qos_class;
+    return !c->kube->trimmed && c->vmi->launcher_image && c->vmi->qos_class;
 }
 
 /* The target is to get the level of the source; "none" is a node without SELinux. */

@@ -128,8 +128,8 @@ static void check_users(const struct kvmig__kube_check *c, const struct kvmig__k
     {
         struct kvmig__detail d = { 0 };
 
-        if (vmi == c->vmi || !kvmig__str_eq(vmi->meta.ns, to->meta.ns) || kvmig__str_eq(vmi->phase, "Succeeded") ||
-            kvmig__str_eq(vmi->phase, "Failed"))
+        if (!kvmig__str_eq(vmi->meta.ns, to->meta.ns) || kvmig__str_eq(vmi->meta.name, c->vmi->meta.name) ||
+            kvmig__str_eq(vmi->phase, "Succeeded") || kvmig__str_eq(vmi->phase, "Failed"))
             continue;
         for (size_t i = 0; i < vmi->volumes.n; i++) {
             if (!kvmig__str_eq(vmi->volumes.v[i].claim, to->meta.name))

@@ -238,22 +238,46 @@ static void check_anti_affinities(const struct kvmig__kube_check *c)
 
 /* ---- required affinity ---- */
 
+/* Of a kind of pod of which some are seen, but none there. */
+static void note_alone(const struct kvmig__kube_check *c, const char *key)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "topology_key", key);
+    kvmig__kube_note(c, "POD_AFFINITY_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
+                     "Choose a node next to such a pod.",
+                     "The VM's required affinity wants a pod beside it that runs elsewhere, but not in the %s of node "
+                     "%s.",
+                     key ? key : "topology", c->target_name);
+}
+
+/* Pods that no VM runs in may not have been read at all. */
+static void note_unseen(const struct kvmig__kube_check *c, const char *key)
+{
+    struct kvmig__detail d = { 0 };
+
+    kvmig__detail_str(&d, "topology_key", key);
+    kvmig__kube_note(c, "POD_AFFINITY_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
+                     "Make sure that such a pod runs there; else the target stays unschedulable.",
+                     "The VM must run next to a pod that is not seen in the %s of node %s.", key ? key : "topology",
+                     c->target_name);
+}
+
 static void check_affinity(const struct kvmig__kube_check *c)
 {
     const struct kvmig__pod_terms *terms = &c->vmi->placement.pod_required;
 
     for (size_t i = 0; i < terms->n; i++) {
-        struct kvmig__detail d = { 0 };
+        const char *key = terms->v[i].topology_key;
         size_t n;
 
-        around(c, rule_of_affinity(c, i), terms->v[i].topology_key, &n);
+        around(c, rule_of_affinity(c, i), key, &n);
         if (n)
             continue;
-        kvmig__detail_str(&d, "topology_key", terms->v[i].topology_key);
-        kvmig__kube_note(c, "POD_AFFINITY_UNVERIFIED", KVMIG_SEVERITY_INFO, kvmig__kube_object_target(c), &d,
-                         "Make sure that such a pod runs there; else the target stays unschedulable.",
-                         "The VM must run next to a pod that is not seen in the %s of node %s.",
-                         terms->v[i].topology_key ? terms->v[i].topology_key : "topology", c->target_name);
+        if (kvmig__kube_has_neighbours(c->index, rule_of_affinity(c, i)))
+            note_alone(c, key);
+        else
+            note_unseen(c, key);
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "plan/kube_checks.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,22 @@ static void note_config(const struct kvmig__kube_check *c)
     free(text);
 }
 
+/* Less than 1 MiB/s cannot be set, and 0 would be no limit. */
+static void check_bandwidth(const struct kvmig__kube_check *c)
+{
+    uint64_t bandwidth = c->config->bandwidth;
+    struct kvmig__detail d = { 0 };
+
+    if (!bandwidth || bandwidth == KVMIG__UNKNOWN || bandwidth >= 1 << 20)
+        return;
+    kvmig__detail_str(&d, "option", "bandwidthPerMigration");
+    kvmig__detail_uint(&d, "value", bandwidth);
+    kvmig__detail_uint(&d, "mib_per_s", 1);
+    kvmig__kube_note(
+        c, "BANDWIDTH_ROUNDED", KVMIG_SEVERITY_INFO, kvmig__strdup("cluster"), &d, "Set at least 1Mi; 0 is no limit.",
+        "bandwidthPerMigration is %" PRIu64 " bytes/s, less than the least limit: 1 MiB/s is used.", bandwidth);
+}
+
 /* ---- post-copy, TLS: what was asked for against what is in force ---- */
 
 /* From the switch to post-copy on there is no way back: that needs the caller's consent. */
@@ -181,13 +198,14 @@ void kvmig__kube_check_options(const struct kvmig__kube_check *c)
     check_parallel(c);
     check_postcopy(c);
     check_tls(c);
+    check_bandwidth(c);
     check_without_effect(c);
     note_config(c);
 }
 
 /* ---- the target ---- */
 
-void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked)
+void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool elsewhere)
 {
     bool moves = c->request->volume_changes.n, old = kvmig__kubevirt_is_at_least(c, 1, 6) == 0;
     struct kvmig__detail d = { 0 };
@@ -198,7 +216,7 @@ void kvmig__kube_check_pinning(const struct kvmig__kube_check *c, bool asked)
     if (c->kubevirt)
         kvmig__detail_str(&d, "version", c->kubevirt->version);
     kvmig__kube_note(
-        c, "TARGET_NOT_PINNED", asked ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
+        c, "TARGET_NOT_PINNED", elsewhere ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_INFO, kvmig__strdup("request"), &d,
         "See that every node that the scheduler may choose can take the VM; or cordon the others.",
         "The scheduler may choose another node than the plan's target: %s.",
         moves ? "the migration object of a volume migration is KubeVirt's own" : "this KubeVirt cannot be told one");

@@ -22,6 +22,8 @@ struct planning {
     const struct kvmig__kube *kube;
     const struct kvmig__request *request;
     struct kvmig__kube_check check; /* of the VM alone */
+    struct kvmig__kube_vmi
+        located; /* the VMI with the node that its launcher tells; what it points to is the store's */
     struct kvmig__kube_config config;
     struct kvmig__kube_index index;
     struct kvmig__wires wires; /* of the VM; empty without facts */
@@ -98,6 +100,18 @@ static int32_t find_target(struct planning *p)
                                         "No node of the view is called %s.", p->request->target));
 }
 
+/* A VMI without a status is where its launcher is, or where the caller says. */
+static void locate_by_launcher(struct planning *p)
+{
+    const char *node = p->check.pod && p->check.pod->node ? p->check.pod->node : p->request->source;
+
+    if (p->check.vmi->node || !node)
+        return;
+    p->located = *p->check.vmi;
+    p->located.node = (char *)node;
+    p->check.vmi = &p->located;
+}
+
 /* Everything that the checks may ask for again and again. */
 static int32_t locate(struct planning *p)
 {
@@ -121,6 +135,7 @@ static int32_t locate(struct planning *p)
     c->kubevirt = kvmig__kube_kubevirt(p->kube);
     c->vmim = vmim && !kvmig__vmim_is_final(vmim) ? vmim : NULL;
     c->pod = kvmig__kube_source_pod(p->kube, c->vmi);
+    locate_by_launcher(p);
     c->source = KVMIG__KUBE_FIND(p->kube, NODE, NULL, c->vmi->node);
     c->config = &p->config;
     c->out = &p->common;
@@ -159,8 +174,6 @@ static void judge_common(struct planning *p)
     kvmig__kube_check_forbidden(c);
     kvmig__kube_check_versions(c, c->facts);
     kvmig__check_facts(&p->wires, &p->common);
-    if (p->request->target || p->request->exclude.n || p->request->target_labels.n)
-        kvmig__kube_check_pinning(c, true);
     if (target_is_source(p))
         kvmig__kube_note(c, "TARGET_IS_SOURCE", KVMIG_SEVERITY_BLOCKER, kvmig__asprintf("node/%s", c->vmi->node), NULL,
                          "Choose another node, or leave target unset.", "The VM is already on %s.", c->vmi->node);
@@ -244,6 +257,31 @@ static void forecast(struct planning *p, const char *target)
     free(object);
 }
 
+/* Is there a node that the scheduler may take, and that is not the one asked for, or one that was excluded? */
+static bool may_go_elsewhere(const struct planning *p, bool found, const struct kvmig__candidate *candidate)
+{
+    size_t counts[KVMIG_VERDICT_SOURCE + 1] = { 0 };
+    size_t fit = p->plan->lazy->n;
+
+    if (p->request->exclude.n || p->request->target_labels.n)
+        return true;
+    kvmig__kube_lazy_count(p->plan->lazy, counts);
+    fit -= counts[KVMIG_VERDICT_BLOCKED];
+    return p->request->target && fit > (found && candidate->verdict != KVMIG_VERDICT_BLOCKED ? 1 : 0);
+}
+
+static void check_pinning(struct planning *p, bool found, const struct kvmig__candidate *candidate)
+{
+    const struct kvmig__request *request = p->request;
+    const bool elsewhere = may_go_elsewhere(p, found, candidate);
+
+    if (!found && !request->target && !request->exclude.n && !request->target_labels.n)
+        return;
+    kvmig__kube_check_pinning(&p->check, elsewhere);
+    if (kvmig__findings_worst(&p->common) > p->plan->lazy->common_worst)
+        p->plan->lazy->common_worst = kvmig__findings_worst(&p->common);
+}
+
 static void conclude(struct planning *p)
 {
     struct kvmig__candidate candidate = { 0 };
@@ -252,8 +290,7 @@ static void conclude(struct planning *p)
 
     if (!found && !p->request->target)
         note_no_target(p);
-    if (found && !p->request->target && !p->request->exclude.n && !p->request->target_labels.n)
-        kvmig__kube_check_pinning(&p->check, false);
+    check_pinning(p, found, &candidate);
     take_disks(p);
     forecast(p, found ? candidate.host : p->request->target);
     plan->verdict = kvmig__verdict_of(&p->common, &candidate.findings);

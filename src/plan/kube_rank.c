@@ -76,22 +76,36 @@ void kvmig__kube_rank_class(const struct kvmig__kube_check *c, const struct kvmi
 
 /* ---- each node's own ---- */
 
+struct links {
+    const struct kvmig__kube_base *base;
+    uint64_t *v;
+};
+
+static void set_link(void *data, const char *target, uint64_t bytes_per_s)
+{
+    const struct links *links = data;
+    size_t node = kvmig__kube_base_find(links->base, target);
+
+    if (node != KVMIG__NO_NODE)
+        links->v[node] = bytes_per_s;
+}
+
 void kvmig__kube_rank_links(const struct kvmig__kube_check *c, struct kvmig__kube_lazy *lazy)
 {
     const struct kvmig__request *request = c->request;
 
-    if (!request->links.n)
+    struct links links = { c->index->base, NULL };
+
+    lazy->usual_link = kvmig__usual_link(request, c->vmi->node);
+    if (!lazy->usual_link)
         return;
-    lazy->usual_link = kvmig__usual_link(request);
     lazy->links = kvmig__calloc(lazy->nodes->n + 1, sizeof(*lazy->links));
     for (size_t i = 0; i < lazy->nodes->n; i++)
         lazy->links[i] = KVMIG__UNKNOWN;
-    for (size_t i = 0; i < request->links.n; i++) {
-        size_t node = kvmig__kube_base_find(c->index->base, request->links.v[i].host);
-
-        if (node != KVMIG__NO_NODE)
-            lazy->links[node] = request->links.v[i].bytes_per_s;
-    }
+    links.v = lazy->links;
+    for (size_t i = 0; i < request->links.n; i++)
+        set_link(&links, request->links.v[i].host, request->links.v[i].bytes_per_s);
+    kvmig__learned_links(request, c->vmi->node, set_link, &links);
 }
 
 struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node)

@@ -80,6 +80,8 @@ static uint64_t cpu_of_vm(const struct kvmig__kube_check *c)
     uint64_t asked = kvmig__amounts_get(&domain->requests, "cpu");
     uint64_t vcpus = at_least_one(domain->sockets) * at_least_one(domain->cores) * at_least_one(domain->threads);
 
+    if (asked != KVMIG__UNKNOWN && !domain->sockets && !domain->cores && !domain->threads)
+        vcpus = (asked + 999) / 1000; /* the guest gets as many as it asks for */
     if (domain->dedicated_cpus) /* whole CPUs, and one more if the emulator has its own */
         return (vcpus + domain->isolated_emulator * (completes_to_even(c) && vcpus % 2 == 0 ? 2 : 1)) * 1000;
     if (asked == KVMIG__UNKNOWN)

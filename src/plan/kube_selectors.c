@@ -83,28 +83,39 @@ static void ask_hardware(const struct kvmig__kube_check *c, struct asked *asked)
     }
 }
 
-static void keys_of_terms(const struct kvmig__terms *terms, struct kvmig__strlist *keys)
+static void read_terms(const struct kvmig__terms *terms, struct kvmig__strlist *keys, struct kvmig__strlist *texts)
 {
     for (size_t t = 0; t < terms->n; t++) {
-        for (size_t i = 0; i < terms->v[t].n; i++)
-            kvmig__strlist_add_new(keys, terms->v[t].v[i].key);
+        for (size_t i = 0; i < terms->v[t].n; i++) {
+            const struct kvmig__requirement *requirement = &terms->v[t].v[i];
+            char *values = kvmig__strlist_join(&requirement->values, ", ");
+            char *text = kvmig__asprintf("%s %s%s%s", requirement->key ? requirement->key : "?",
+                                         requirement->op ? requirement->op : "?", *values ? " " : "", values);
+
+            kvmig__strlist_add_new(keys, requirement->key);
+            kvmig__strlist_add_new(texts, text);
+            free(text);
+            free(values);
+        }
     }
 }
 
 static void check_affinity(const struct kvmig__kube_check *c)
 {
     const struct kvmig__terms *terms = &c->vmi->placement.node_required;
-    struct kvmig__strlist keys = { 0 };
+    struct kvmig__strlist keys = { 0 }, texts = { 0 };
     struct kvmig__detail d = { 0 };
 
     if (kvmig__terms_hold(terms, &c->target->meta.labels, c->target->meta.name))
         return;
-    keys_of_terms(terms, &keys);
+    read_terms(terms, &keys, &texts);
     kvmig__detail_list(&d, "keys", &keys);
+    kvmig__detail_list(&d, "requires", &texts);
     kvmig__kube_note(c, "NODE_AFFINITY_MISMATCH", KVMIG_SEVERITY_BLOCKER, kvmig__kube_object_target(c), &d,
                      "Choose a node that the VM's affinity admits.",
                      "The VM's required node affinity does not admit node %s.", c->target_name);
     kvmig__strlist_clear(&keys);
+    kvmig__strlist_clear(&texts);
 }
 
 void kvmig__kube_check_selectors(const struct kvmig__kube_check *c)

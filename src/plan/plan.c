@@ -252,6 +252,19 @@ static void note_no_target(struct planning *p)
                 p->vm.domain->name);
 }
 
+/* What keeps every host out is told once. */
+static bool is_told(const struct kvmig_plan *plan, const struct kvmig_finding *finding)
+{
+    for (size_t i = 0; i < plan->findings.n; i++) {
+        const struct kvmig_finding *told = &plan->findings.v[i];
+
+        if (kvmig__str_eq(told->code, finding->code) && kvmig__str_eq(told->object, finding->object) &&
+            kvmig__str_eq(told->detail, finding->detail))
+            return true;
+    }
+    return false;
+}
+
 void kvmig__plan_append_blockers(struct kvmig_plan *plan)
 {
     const struct kvmig__candidates *candidates = kvmig__plan_candidates(plan);
@@ -262,7 +275,7 @@ void kvmig__plan_append_blockers(struct kvmig_plan *plan)
         for (size_t f = 0; f < findings->n; f++) {
             struct kvmig_finding copy;
 
-            if (findings->v[f].severity != KVMIG_SEVERITY_BLOCKER)
+            if (findings->v[f].severity != KVMIG_SEVERITY_BLOCKER || is_told(plan, &findings->v[f]))
                 continue;
             kvmig__finding_copy(&copy, &findings->v[f]);
             *KVMIG__PUSH(&plan->findings) = copy;

@@ -53,6 +53,8 @@ struct kvmig__request {
 };
 /* Validates sizes, enums, unknown flags and required members; where names the call for the error. */
 int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
+/* The same for many VMs: vm stays NULL, and what is about one VM is refused. opts may be NULL. */
+int32_t kvmig__request_for_many(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where);
 /* Sets what the libvirt flags stand for: those that are given, and what libvirt does without those that are not. (request_flags.c) */
 void kvmig__request_take_flags(struct kvmig__request *request);
 void kvmig__request_copy(struct kvmig__request *dst, const struct kvmig__request *src);

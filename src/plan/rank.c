@@ -5,6 +5,7 @@
  * Pure; any thread.
  */
 #include "plan/checks.h"
+#include "plan/learned.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -209,24 +210,67 @@ void kvmig__candidates_sort(struct kvmig__candidates *candidates)
 
 /* ---- links ---- */
 
-uint64_t kvmig__usual_link(const struct kvmig__request *request)
+static bool is_told(const struct kvmig__request *request, const char *host)
 {
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < request->links.n; i++)
-        sum += request->links.v[i].bytes_per_s / request->links.n;
-    return sum;
+    for (size_t i = 0; i < request->links.n; i++) {
+        if (kvmig__str_eq(request->links.v[i].host, host))
+            return true;
+    }
+    return false;
 }
 
-static uint64_t link_to(const struct kvmig__request *request, const struct kvmig__host *host)
+void kvmig__learned_links(const struct kvmig__request *request, const char *source,
+                          void (*fn)(void *data, const char *target, uint64_t bytes_per_s), void *data)
 {
+    const struct kvmig__learned *learned = request->learned;
+
+    for (size_t i = 0; learned && i < learned->links.n; i++) {
+        const struct kvmig__learned_link *link = &learned->links.v[i];
+
+        if (kvmig__str_eq(link->source, source) && link->line >= 1 && link->line < 1e18 &&
+            !is_told(request, link->target))
+            fn(data, link->target, (uint64_t)link->line);
+    }
+}
+
+struct mean {
+    double sum;
+    size_t n;
+};
+
+static void add_to_mean(void *data, const char *target, uint64_t bytes_per_s)
+{
+    struct mean *mean = data;
+
+    (void)target;
+    mean->sum += (double)bytes_per_s;
+    mean->n++;
+}
+
+uint64_t kvmig__usual_link(const struct kvmig__request *request, const char *source)
+{
+    struct mean mean = { 0, 0 };
+
+    for (size_t i = 0; i < request->links.n; i++)
+        add_to_mean(&mean, NULL, request->links.v[i].bytes_per_s);
+    kvmig__learned_links(request, source, add_to_mean, &mean);
+    return mean.n ? (uint64_t)(mean.sum / (double)mean.n) : 0;
+}
+
+/* What the caller tells counts, else what migrations have reached. */
+static uint64_t link_to(const struct kvmig__request *request, const struct kvmig__host *source,
+                        const struct kvmig__host *host)
+{
+    const struct kvmig__learned_link *learned;
+
     for (size_t i = 0; i < request->links.n; i++) {
         const char *name = request->links.v[i].host;
 
         if (kvmig__str_eq(name, host->name) || kvmig__str_eq(name, host->uri) || kvmig__str_eq(name, host->uuid))
             return request->links.v[i].bytes_per_s;
     }
-    return KVMIG__UNKNOWN;
+    learned = request->learned ? kvmig__learned_find_link(request->learned, source->name, host->name) : NULL;
+    return learned && learned->line >= 1 && learned->line < 1e18 ? (uint64_t)learned->line : KVMIG__UNKNOWN;
 }
 
 /* ---- the rank of a libvirt host ---- */
@@ -301,7 +345,7 @@ void kvmig__candidate_rank(struct kvmig__candidate *candidate, const struct kvmi
                            const struct kvmig__domain *domain, const struct kvmig__host *source,
                            const struct kvmig__host *target)
 {
-    const uint64_t link = link_to(request, target);
+    const uint64_t link = link_to(request, source, target);
 
     candidate->rank = (struct kvmig__rank){
         .blockers = kvmig__count_severity(&candidate->findings, KVMIG_SEVERITY_BLOCKER),
@@ -309,7 +353,7 @@ void kvmig__candidate_rank(struct kvmig__candidate *candidate, const struct kvmi
         .peers = KVMIG__UNKNOWN,
         .away = KVMIG__UNKNOWN,
         .link = link,
-        .link_or_usual = link != KVMIG__UNKNOWN ? link : kvmig__usual_link(request),
+        .link_or_usual = link != KVMIG__UNKNOWN ? link : kvmig__usual_link(request, source->name),
         .headroom = memory_left(domain, target),
         .copy = bytes_to_copy(candidate),
         .features = feature_distance(domain, source, target),

@@ -33,7 +33,7 @@ struct kvmig__rank {
     uint64_t blockers, risks; /* findings of that severity; less is better */
     uint64_t peers; /* pods of the VM's spread in the same topology domain, without the VM itself; less is better */
     uint64_t away; /* 0 in the zone of the source, 1 in another; less is better */
-    uint64_t link; /* bytes/s, told by the caller; more is better */
+    uint64_t link; /* bytes/s, told by the caller, or learned from earlier migrations; more is better */
     uint64_t link_or_usual; /* the same, and the usual link for a host that nobody told of; 0 = nothing was told */
     uint64_t headroom; /* bytes of memory left after the move; more is better */
     uint64_t copy; /* bytes of disks to be copied; less is better */
@@ -47,9 +47,12 @@ int kvmig__rank_compare(const struct kvmig__rank *a, const struct kvmig__rank *b
 uint64_t kvmig__rank_value(const struct kvmig__rank *rank, enum kvmig__reason reason);
 char *kvmig__rank_text(uint64_t value, enum kvmig__reason reason); /* "12.3 GiB", for people; owned */
 uint64_t kvmig__count_severity(const struct kvmig_findings *findings, int32_t severity);
-/* The link of hosts that nobody told of: the mean of the others, 0 if there is none. */
+/* The link of hosts of which nothing is known: the mean of the others, 0 if there is none. */
 struct kvmig__request;
-uint64_t kvmig__usual_link(const struct kvmig__request *request);
+uint64_t kvmig__usual_link(const struct kvmig__request *request, const char *source);
+/* Calls fn for each host to which migrations from source have taught the link, unless the caller tells it. */
+void kvmig__learned_links(const struct kvmig__request *request, const char *source,
+                          void (*fn)(void *data, const char *target, uint64_t bytes_per_s), void *data);
 /* Puts candidates in order, and notes for each why it comes before the next. */
 void kvmig__candidates_sort(struct kvmig__candidates *candidates);
 /* A libvirt host's rank, once its findings and disks are there. */

@@ -13,7 +13,8 @@
 #define KNOWN_FLAGS                                                                                                    \
     ((uint64_t)(KVMIG_PLAN_MANAGED | KVMIG_PLAN_UNSAFE | KVMIG_PLAN_AUTO_CONVERGE | KVMIG_PLAN_ALLOW_POSTCOPY |        \
                 KVMIG_PLAN_POSTCOPY_AFTER_PRECOPY | KVMIG_PLAN_TLS | KVMIG_PLAN_TRANSIENT_TARGET |                     \
-                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR | KVMIG_PLAN_ANY_TARGET | KVMIG_PLAN_FOR_DRAIN))
+                KVMIG_PLAN_KEEP_SOURCE_DEFINITION | KVMIG_PLAN_ABORT_ON_IO_ERROR | KVMIG_PLAN_ANY_TARGET |             \
+                KVMIG_PLAN_FOR_DRAIN))
 
 int32_t kvmig_plan_opts_init(struct kvmig_plan_opts *opts, size_t size)
 {
@@ -43,77 +44,84 @@ static int32_t validate_numbers(const struct kvmig_plan_opts *opts, const char *
     if (opts->handover < KVMIG_HANDOVER_NORMAL || opts->handover > KVMIG_HANDOVER_STRICT)
         return refuse(where, "handover", kvmig__asprintf("handover = %" PRId32, opts->handover),
                       "Use an enum kvmig_handover.", "The kind of hand-over is not known.");
-    return 0;
-}
-
-static int32_t validate_copy_disks(const struct kvmig_plan_opts *opts, const char *where)
-{
-    if (opts->n_copy_disks && !opts->copy_disks)
-        return refuse(where, "copy_disks", kvmig__asprintf("n_copy_disks = %zu", opts->n_copy_disks),
-                      "Set copy_disks and n_copy_disks together.", "A number of disks is given, but no list.");
-    for (size_t i = 0; i < opts->n_copy_disks; i++) {
-        if (!opts->copy_disks[i] || !*opts->copy_disks[i])
-            return refuse(where, "copy_disks", kvmig__asprintf("entry %zu", i),
-                          "Name disks by their target device, for example \"vda\".",
-                          "An entry of the list of disks is empty.");
-    }
-    return 0;
-}
-
-static int32_t validate_volume_changes(const struct kvmig_plan_opts *opts, const char *where)
-{
-    if (opts->n_volume_changes && !opts->volume_changes)
-        return refuse(where, "volume_changes", kvmig__asprintf("n_volume_changes = %zu", opts->n_volume_changes),
-                      "Set volume_changes and n_volume_changes together.",
-                      "A number of volumes is given, but no list.");
-    for (size_t i = 0; i < opts->n_volume_changes; i++) {
-        const struct kvmig_volume_change *change = &opts->volume_changes[i];
-
-        if (!change->volume || !*change->volume || !change->claim || !*change->claim)
-            return refuse(where, "volume_changes", kvmig__asprintf("entry %zu", i),
-                          "Name the volume as in the VM's spec, and the claim that it is to move to.",
-                          "An entry of the list of volumes is incomplete.");
-    }
-    return 0;
-}
-
-static int32_t validate_libvirt_flags(const struct kvmig_plan_opts *opts, const char *where)
-{
-    if (opts->n_libvirt_flags && !opts->libvirt_flags)
-        return refuse(where, "libvirt_flags", kvmig__asprintf("n_libvirt_flags = %zu", opts->n_libvirt_flags),
-                      "Set libvirt_flags and n_libvirt_flags together.", "A number of flags is given, but no list.");
-    for (size_t i = 0; i < opts->n_libvirt_flags; i++) {
-        if (!opts->libvirt_flags[i] || !*opts->libvirt_flags[i])
-            return refuse(where, "libvirt_flags", kvmig__asprintf("entry %zu", i),
-                          "Name flags as libvirt does, without VIR_MIGRATE_.",
-                          "An entry of the list of flags is empty.");
-    }
     if (opts->now_ms < 0)
         return refuse(where, "now_ms", kvmig__asprintf("now_ms = %" PRId64, opts->now_ms),
                       "Give milliseconds since 1970, or 0.", "The time of the question is before 1970.");
     return 0;
 }
 
+/* A number without a list; what: of what they are. */
+static int32_t validate_list(const char *where, const char *option, const void *list, size_t n, const char *what)
+{
+    char *hint, *message;
+    int32_t rc;
+
+    if (!n || list)
+        return 0;
+    hint = kvmig__asprintf("Set %s and n_%s together.", option, option);
+    message = kvmig__asprintf("A number of %s is given, but no list.", what);
+    rc = refuse(where, option, kvmig__asprintf("n_%s = %zu", option, n), hint, message);
+    free(hint);
+    free(message);
+    return rc;
+}
+
+static int32_t validate_texts(const char *where, const char *option, const char *const *list, size_t n,
+                              const char *what, const char *hint)
+{
+    int32_t rc = validate_list(where, option, list, n, what);
+
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (!list[i] || !*list[i])
+            rc = refuse(where, option, kvmig__asprintf("entry %zu", i), hint, "An entry of the list is empty.");
+    }
+    return rc;
+}
+
+static int32_t validate_text_lists(const struct kvmig_plan_opts *opts, const char *where)
+{
+    int32_t rc = validate_texts(where, "copy_disks", opts->copy_disks, opts->n_copy_disks, "disks",
+                                "Name disks by their target device, for example \"vda\".");
+
+    if (rc == 0)
+        rc = validate_texts(where, "libvirt_flags", opts->libvirt_flags, opts->n_libvirt_flags, "flags",
+                            "Name flags as libvirt does, without VIR_MIGRATE_.");
+    if (rc == 0)
+        rc = validate_texts(where, "exclude", opts->exclude, opts->n_exclude, "hosts",
+                            "Name hosts as kvmig_cluster_to_json() does.");
+    return rc;
+}
+
+static int32_t validate_volume_changes(const struct kvmig_plan_opts *opts, const char *where)
+{
+    int32_t rc = validate_list(where, "volume_changes", opts->volume_changes, opts->n_volume_changes, "volumes");
+
+    for (size_t i = 0; i < opts->n_volume_changes && rc == 0; i++) {
+        const struct kvmig_volume_change *change = &opts->volume_changes[i];
+
+        if (!change->volume || !*change->volume || !change->claim || !*change->claim)
+            rc = refuse(where, "volume_changes", kvmig__asprintf("entry %zu", i),
+                        "Name the volume as in the VM's spec, and the claim that it is to move to.",
+                        "An entry of the list of volumes is incomplete.");
+    }
+    return rc;
+}
+
+static int32_t validate_links(const struct kvmig_plan_opts *opts, const char *where)
+{
+    int32_t rc = validate_list(where, "links", opts->links, opts->n_links, "links");
+
+    for (size_t i = 0; i < opts->n_links && rc == 0; i++) {
+        if (!opts->links[i].host || !*opts->links[i].host || !opts->links[i].bytes_per_s)
+            rc = refuse(where, "links", kvmig__asprintf("entry %zu", i), "Leave out hosts that nothing is known of.",
+                        "An entry of the list of links has no host or no speed.");
+    }
+    return rc;
+}
+
 /* Whoever says where not to go must not leave the choice to somebody who does not know that. */
 static int32_t validate_choice(const struct kvmig_plan_opts *opts, const char *where)
 {
-    if (opts->n_exclude && !opts->exclude)
-        return refuse(where, "exclude", kvmig__asprintf("n_exclude = %zu", opts->n_exclude),
-                      "Set exclude and n_exclude together.", "A number of hosts is given, but no list.");
-    for (size_t i = 0; i < opts->n_exclude; i++) {
-        if (!opts->exclude[i] || !*opts->exclude[i])
-            return refuse(where, "exclude", kvmig__asprintf("entry %zu", i),
-                          "Name hosts as kvmig_cluster_to_json() does.",
-                          "An entry of the list of excluded hosts is empty.");
-    }
-    if (opts->n_links && !opts->links)
-        return refuse(where, "links", kvmig__asprintf("n_links = %zu", opts->n_links),
-                      "Set links and n_links together.", "A number of links is given, but no list.");
-    for (size_t i = 0; i < opts->n_links; i++) {
-        if (!opts->links[i].host || !*opts->links[i].host || !opts->links[i].bytes_per_s)
-            return refuse(where, "links", kvmig__asprintf("entry %zu", i), "Leave out hosts that nothing is known of.",
-                          "An entry of the list of links has no host or no speed.");
-    }
     if ((opts->flags & KVMIG_PLAN_ANY_TARGET) && (opts->n_exclude || opts->target_labels))
         return refuse(where, "flags", kvmig__strdup("KVMIG_PLAN_ANY_TARGET"),
                       "Leave out the flag, so that the target is pinned.",
@@ -225,8 +233,8 @@ static int32_t validate_forecast(const struct kvmig_forecast_opts *opts, const c
                       "Give a list of at most 16 measurements, and their number.",
                       "The measurements of the dirty rate cannot be used.");
     if (opts->forbid & ~(uint32_t)(KVMIG_FORBID_AUTO_CONVERGE | KVMIG_FORBID_POST_COPY))
-        return refuse(where, "forecast.forbid", kvmig__asprintf("0x%" PRIx32, opts->forbid), "Use enum kvmig_forbid_flags.",
-                      "A bit is set that this version of the library does not know.");
+        return refuse(where, "forecast.forbid", kvmig__asprintf("0x%" PRIx32, opts->forbid),
+                      "Use enum kvmig_forbid_flags.", "A bit is set that this version of the library does not know.");
     if (opts->busy_percent > 100 || opts->reserved)
         return refuse(where, opts->reserved ? "forecast.reserved" : "forecast.busy_percent",
                       kvmig__asprintf("%" PRIu32, opts->reserved ? opts->reserved : opts->busy_percent),
@@ -274,17 +282,47 @@ int32_t kvmig__request_from_opts(struct kvmig__request *request, const struct kv
     if (rc == 0)
         rc = validate_numbers(&known, where);
     if (rc == 0)
-        rc = validate_copy_disks(&known, where);
+        rc = validate_text_lists(&known, where);
     if (rc == 0)
         rc = validate_volume_changes(&known, where);
     if (rc == 0)
-        rc = validate_libvirt_flags(&known, where);
+        rc = validate_links(&known, where);
     if (rc == 0)
         rc = validate_choice(&known, where);
     if (rc == 0)
         rc = take_forecast(request, known.forecast, where);
     if (rc == 0)
         fill(request, &known);
+    return rc;
+}
+
+int32_t kvmig__request_for_many(struct kvmig__request *request, const struct kvmig_plan_opts *opts, const char *where)
+{
+    struct kvmig_plan_opts known;
+    int32_t rc = kvmig__opts_copy(&known, sizeof(known), opts, where);
+    const struct {
+        const char *name;
+        bool set;
+    } of_one[] = {
+        { "vm", known.vm },
+        { "source", known.source },
+        { "target_name", known.target_name },
+        { "target_xml", known.target_xml },
+        { "persistent_xml", known.persistent_xml },
+        { "volume_changes", known.n_volume_changes > 0 },
+    };
+
+    *request = (struct kvmig__request){ 0 };
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(of_one) && rc == 0; i++) {
+        if (of_one[i].set)
+            rc = refuse(where, of_one[i].name, NULL, "Plan that VM by itself.",
+                        "An option that is about one VM cannot be for all.");
+    }
+    if (rc < 0)
+        return rc;
+    known.vm = "*"; /* filled in per VM */
+    rc = kvmig__request_from_opts(request, &known, where);
+    kvmig__str_set(&request->vm, NULL);
     return rc;
 }
 

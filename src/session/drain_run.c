@@ -8,6 +8,7 @@
 #include "base/json_internal.h"
 #include "cluster/cluster_internal.h"
 #include "plan/drain_internal.h"
+#include "session/session_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -97,12 +98,10 @@ void kvmig_drain_run_unref(struct kvmig_drain_run *run)
     kvmig__context_unlock(context);
     if (!last)
         return;
-    for (size_t i = 0; i < run->drain->moves.n; i++) {
+    for (size_t i = 0; i < run->drain->moves.n; i++) /* as it is cancelled, none is added */
         kvmig_session_unref(run->sessions[i]);
-        run->sessions[i] = NULL;
-    }
     kvmig_cluster_unref(run->cluster);
-    run->cluster = NULL;
+    kvmig_cluster_unref(run->session_opts.node_hosts);
     kvmig__context_lock(context);
     kvmig__context_disown(context);
     kvmig__context_unlock(context);
@@ -174,6 +173,15 @@ static void end_if_over(struct kvmig_drain_run *run)
 
 /* ---- one migration ---- */
 
+/* error is taken. Needs the lock. */
+static void note_end(struct kvmig_drain_run *run, size_t index, int32_t phase, struct kvmig_error *error)
+{
+    run->states[index] = KVMIG__DRAIN_OVER;
+    run->phases[index] = phase;
+    kvmig__error_free(run->errors[index]);
+    run->errors[index] = error;
+}
+
 static void start_those_that_fit(struct kvmig_drain_run *run);
 
 static void on_event(const struct kvmig_event *event, void *user_data)
@@ -183,14 +191,12 @@ static void on_event(const struct kvmig_event *event, void *user_data)
     bool ended = kvmig_event_type(event) == KVMIG_EVENT_END;
 
     kvmig__context_lock(run->context);
-    if (kvmig_event_type(event) == KVMIG_EVENT_PHASE || ended)
+    if (kvmig_event_type(event) == KVMIG_EVENT_PHASE)
         run->phases[member->index] = kvmig_event_phase(event);
     if (run->sink)
         kvmig__sink_emit(run->sink, kvmig_event_ref(event));
-    if (ended) {
-        run->states[member->index] = KVMIG__DRAIN_OVER;
-        run->errors[member->index] = kvmig__error_copy(kvmig_event_error(event));
-    }
+    if (ended)
+        note_end(run, member->index, kvmig_event_phase(event), kvmig__error_copy(kvmig_event_error(event)));
     kvmig__context_unlock(run->context);
     if (ended)
         start_those_that_fit(run);
@@ -204,75 +210,107 @@ static void member_free(void *user_data)
     free(member);
 }
 
-/* It ends before it has begun. Needs the lock. */
-static void note_failure(struct kvmig_drain_run *run, size_t index)
+/* It ends before it has begun. */
+static void fail_one(struct kvmig_drain_run *run, size_t index)
 {
-    run->states[index] = KVMIG__DRAIN_OVER;
-    run->phases[index] = KVMIG_PHASE_FAILED;
-    run->errors[index] = kvmig__error_copy(kvmig_error_last());
+    kvmig__context_lock(run->context);
+    note_end(run, index, KVMIG_PHASE_FAILED, kvmig__error_copy(kvmig_error_last()));
+    kvmig__context_unlock(run->context);
 }
 
-static void start_one(struct kvmig_drain_run *run, struct kvmig_cluster *cluster, size_t index)
+/* The session, with one owner for the run and one for the caller; NULL: it could not be made, or is not wanted any more. */
+static struct kvmig_session *make_one(struct kvmig_drain_run *run, struct kvmig_cluster *cluster, size_t index)
 {
     struct kvmig_session_opts opts = run->session_opts;
     struct member *member = kvmig__calloc(1, sizeof(*member));
-    struct kvmig_session *session = NULL;
+    struct kvmig_session *session;
     bool cancelled;
-    int32_t rc;
 
     *member = (struct member){ run, index };
     __atomic_add_fetch(&run->refs, 1, __ATOMIC_RELAXED);
     opts.on_event = (struct kvmig_event_callback){ on_event, member, member_free };
-    rc = kvmig_session_new(cluster, run->drain->moves.v[index].plan, &opts, &session);
-    if (rc == 0 && run->on_session)
+    if (kvmig_session_new(cluster, run->drain->moves.v[index].plan, &opts, &session) < 0) {
+        fail_one(run, index);
+        return NULL;
+    }
+    if (run->on_session)
         run->on_session(session, index, run->user_data);
     kvmig__context_lock(run->context);
     cancelled = run->cancelled;
-    if (rc < 0)
-        note_failure(run, index);
-    else if (cancelled)
+    if (cancelled)
         run->states[index] = KVMIG__DRAIN_WAITS;
     else
         run->sessions[index] = session;
     kvmig__context_unlock(run->context);
-    if (rc < 0)
+    if (!cancelled)
+        return kvmig_session_ref(session);
+    kvmig_session_unref(session);
+    return NULL;
+}
+
+static void start_one(struct kvmig_drain_run *run, struct kvmig_cluster *cluster, size_t index)
+{
+    struct kvmig_session *session = make_one(run, cluster, index);
+    bool cancelled;
+
+    if (!session)
         return;
-    if (cancelled) {
-        kvmig_session_unref(session);
-        return;
+    if (kvmig_session_start(session) < 0)
+        fail_one(run, index);
+    kvmig__context_lock(run->context);
+    cancelled = run->cancelled && run->owners;
+    kvmig__context_unlock(run->context);
+    if (cancelled) /* before it was started, when there was nothing to cancel yet */
+        (void)kvmig_session_cancel(session);
+    kvmig_session_unref(session);
+}
+
+/* Needs the lock. What the sessions are made with, which the last owner may let go of meanwhile. */
+static void hold_views(struct kvmig_cluster *cluster, struct kvmig_cluster *node_hosts)
+{
+    kvmig__cluster_hold(cluster);
+    if (node_hosts)
+        kvmig__cluster_hold(node_hosts);
+}
+
+static void release_views(struct kvmig_cluster *cluster, struct kvmig_cluster *node_hosts)
+{
+    kvmig__cluster_release(cluster);
+    if (node_hosts)
+        kvmig__cluster_release(node_hosts);
+}
+
+/* False: none does now. */
+static bool start_next(struct kvmig_drain_run *run)
+{
+    struct kvmig_cluster *cluster = run->cluster, *node_hosts = run->session_opts.node_hosts;
+    size_t next = SIZE_MAX;
+
+    kvmig__context_lock(run->context);
+    if (!run->cancelled)
+        next = kvmig__drain_next(run->drain, run->states);
+    if (next != SIZE_MAX) {
+        run->states[next] = KVMIG__DRAIN_RUNS;
+        hold_views(cluster, node_hosts);
+    } else {
+        end_if_over(run);
     }
-    rc = kvmig_session_start(session);
-    if (rc < 0) {
-        kvmig__context_lock(run->context);
-        note_failure(run, index);
-        kvmig__context_unlock(run->context);
-    }
+    kvmig__context_unlock(run->context);
+    if (next == SIZE_MAX)
+        return false;
+    start_one(run, cluster, next);
+    kvmig__context_lock(run->context);
+    release_views(cluster, node_hosts);
+    kvmig__context_unlock(run->context);
+    return true;
 }
 
 static void start_those_that_fit(struct kvmig_drain_run *run)
 {
-    for (;;) {
-        struct kvmig_cluster *cluster;
-        size_t next = SIZE_MAX;
-
-        kvmig__context_lock(run->context);
-        cluster = run->cluster;
-        if (!run->cancelled)
-            next = kvmig__drain_next(run->drain, run->states);
-        if (next != SIZE_MAX) {
-            run->states[next] = KVMIG__DRAIN_RUNS;
-            kvmig__cluster_hold(cluster); /* the last owner may let go of it meanwhile */
-        } else {
-            end_if_over(run);
-        }
-        kvmig__context_unlock(run->context);
-        if (next == SIZE_MAX)
-            return;
-        start_one(run, cluster, next);
-        kvmig__context_lock(run->context);
-        kvmig__cluster_release(cluster);
-        kvmig__context_unlock(run->context);
-    }
+    __atomic_add_fetch(&run->refs, 1, __ATOMIC_RELAXED); /* the last owner may let go of it in on_session */
+    while (start_next(run))
+        ;
+    release(run);
 }
 
 /* ---- public calls ---- */
@@ -287,14 +325,15 @@ static int32_t fail(const char *where, const char *hint, const char *message)
     return kvmig__fail(kvmig__error_new(EINVAL, where, NULL, hint, "%s", message));
 }
 
-static int32_t take_session_opts(struct kvmig_session_opts *known, const struct kvmig_session_opts *opts)
+static int32_t take_session_opts(struct kvmig_session_opts *known, const struct kvmig_session_opts *opts,
+                                 struct kvmig_cluster *cluster)
 {
     int32_t rc = kvmig__opts_copy(known, sizeof(*known), opts, "kvmig_drain_start: session");
 
     if (rc == 0 && (known->on_event.fn || known->on_event.free || known->plan_opts || known->attach))
         rc = fail("kvmig_drain_start: session", "Set on_event of the drain's own options.",
                   "on_event, plan_opts and attach of the sessions are the drain's");
-    return rc;
+    return rc ? rc : kvmig__session_check_opts(known, cluster);
 }
 
 int32_t kvmig_drain_start(struct kvmig_cluster *cluster, const struct kvmig_drain *drain,
@@ -311,7 +350,7 @@ int32_t kvmig_drain_start(struct kvmig_cluster *cluster, const struct kvmig_drai
     if (!cluster || !drain || !out_run)
         rc = fail("kvmig_drain_start", NULL, "cluster, drain or out_run is NULL");
     if (rc == 0)
-        rc = take_session_opts(&session_opts, own.session);
+        rc = take_session_opts(&session_opts, own.session, cluster);
     if (context)
         kvmig__context_lock(context);
     if (rc < 0) {
@@ -326,6 +365,7 @@ int32_t kvmig_drain_start(struct kvmig_cluster *cluster, const struct kvmig_drai
     kvmig__context_unlock(context);
     run->cluster = kvmig_cluster_ref(cluster);
     run->session_opts = session_opts;
+    kvmig_cluster_ref(session_opts.node_hosts);
     run->on_session = own.on_session;
     run->user_data = own.user_data;
     *out_run = run;

@@ -175,6 +175,13 @@ static int32_t check_node_hosts(struct kvmig_cluster *cluster, struct kvmig_clus
     return 0;
 }
 
+int32_t kvmig__session_check_opts(const struct kvmig_session_opts *opts, struct kvmig_cluster *cluster)
+{
+    int32_t rc = check_opts(opts);
+
+    return rc ? rc : check_node_hosts(cluster, opts->node_hosts);
+}
+
 static int64_t or_default(uint64_t ms, uint64_t fallback)
 {
     return (int64_t)(ms ? ms : fallback);
@@ -237,9 +244,7 @@ int32_t kvmig_session_new(struct kvmig_cluster *cluster, const struct kvmig_plan
         rc = fail(EINVAL, cluster ? "kvmig_session_new: out_session" : "kvmig_session_new: cluster", NULL, NULL,
                   "a required pointer is NULL");
     if (!rc)
-        rc = check_opts(&own);
-    if (!rc)
-        rc = check_node_hosts(cluster, own.node_hosts);
+        rc = kvmig__session_check_opts(&own, cluster);
     if (!rc)
         rc = check_plan(plan, &own, &request);
 

@@ -90,6 +90,8 @@ struct kvmig_session {
 };
 
 /* ---- session.c: life ---- */
+/* The options that do not depend on a plan. -EINVAL names the one that is wrong. Needs no lock. */
+int32_t kvmig__session_check_opts(const struct kvmig_session_opts *opts, struct kvmig_cluster *cluster);
 void kvmig__session_hold(struct kvmig_session *session);
 void kvmig__session_release(struct kvmig_session *session); /* may free it */
 

@@ -7,6 +7,7 @@
 
 #include "session/report.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -226,6 +227,40 @@ static void host_act(struct kvmig__host_backend *backend, const char *vm, int32_
     ask(backend, (struct fake_question){ .act_fn = fn, .owner = owner, .action = action });
 }
 
+struct fake_measurement {
+    struct fake_host *fake;
+    kvmig__measured_fn fn;
+    void *owner;
+};
+
+static void on_measurement(void *data)
+{
+    const struct kvmig__measured told = {
+        .points = { { 1, 10 * 1024 * 1024 }, { 5, 40 * 1024 * 1024 } }, .n_points = 2, .resident = GIB / 2, .busy = 0.5
+    };
+    struct fake_measurement measurement = *(struct fake_measurement *)data;
+    struct kvmig_error *error = NULL;
+
+    free(data);
+    if (measurement.fake->world->measure_fails)
+        error = kvmig__error_new(EBUSY, measurement.fake->name, NULL, NULL, "somebody else measures");
+    measurement.fn(measurement.owner, error ? NULL : &told, error);
+    kvmig__error_free(error);
+}
+
+static void host_measure(struct kvmig__host_backend *backend, const char *vm, const struct kvmig__measure *what,
+                         kvmig__measured_fn fn, void *owner)
+{
+    struct fake_host *fake = (struct fake_host *)backend;
+    struct fake_measurement *measurement = kvmig__calloc(1, sizeof(*measurement));
+
+    assert_true(kvmig__is_uuid(vm));
+    assert_true(what->timeout_ms > (int64_t)what->window_ms[1]);
+    fake->world->measured = *what;
+    *measurement = (struct fake_measurement){ fake, fn, owner };
+    later(fake->world, on_measurement, measurement);
+}
+
 /* ---- the driver ---- */
 
 struct fake_driver {
@@ -412,6 +447,7 @@ static const struct kvmig__host_backend_ops host_ops = {
     .read_side = host_read_side,
     .act = host_act,
     .driver_new = host_driver_new,
+    .measure = host_measure,
 };
 
 void fake_side(struct kvmig__side *side, int32_t state, int32_t reason, bool job)

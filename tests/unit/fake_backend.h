@@ -77,6 +77,10 @@ struct fake_world {
     int n_acted;
     bool act_fails;
     int n_asked; /* how often a host was asked for its side */
+
+    /* what a measurement tells: the windows that were asked for; 10 MiB/s, then 8 */
+    struct kvmig__measure measured;
+    bool measure_fails; /* somebody else measures */
 };
 
 /* n hosts "host-0" ..., n_vms guests "vm-0" ... that run on host-0; dispatches until the view is synced. */

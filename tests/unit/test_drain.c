@@ -340,34 +340,91 @@ static void time_follows_from_memory_and_link(void **state)
     close_scene(&s);
 }
 
+static void assert_refused(const struct kvmig_drain_opts *opts, const char *option)
+{
+    struct kvmig__drain_request request;
+
+    assert_int_equal(kvmig__drain_request_from_opts(&request, opts), -EINVAL);
+    assert_non_null(strstr(kvmig_error_where(kvmig_error_last()), option));
+    assert_string_not_equal(kvmig_error_hint(kvmig_error_last()), "");
+}
+
 static void wrong_options_are_refused(void **state)
 {
     struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
-    struct kvmig_plan_opts plan_opts = KVMIG_PLAN_OPTS_INIT;
     const char *const nodes[] = { "a", "" };
     struct kvmig__drain_request request;
 
     (void)state;
-    assert_int_equal(kvmig__drain_request_from_opts(&request, NULL), -EINVAL);
-    assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), -EINVAL);
+    assert_refused(NULL, "nodes");
+    assert_refused(&opts, "nodes");
     opts.nodes = nodes;
     opts.n_nodes = 2;
-    assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), -EINVAL);
+    assert_refused(&opts, "nodes");
     opts.n_nodes = 1;
-    plan_opts.vm = "vm";
-    opts.plan = &plan_opts;
-    assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), -EINVAL);
-    plan_opts.vm = NULL;
-    plan_opts.target_name = "other";
-    assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), -EINVAL);
-    plan_opts.target_name = NULL;
+    opts.targets = nodes;
+    opts.n_targets = 2;
+    assert_refused(&opts, "targets");
+    opts.n_targets = 0;
+    opts.n_excludes = 1;
+    assert_refused(&opts, "excludes");
+    opts.n_excludes = 0;
+    opts.n_vms = 1;
+    assert_refused(&opts, "vms");
+    opts.n_vms = 0;
     opts.reserved = 1;
-    assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), -EINVAL);
+    assert_refused(&opts, "reserved");
     opts.reserved = 0;
+    opts.link_mib = UINT64_MAX;
+    assert_refused(&opts, "link_mib");
+    opts.link_mib = 1000;
     assert_int_equal(kvmig__drain_request_from_opts(&request, &opts), 0);
     assert_int_equal(request.nodes.n, 1);
+    assert_int_equal(request.link_mib, 1000);
     assert_null(request.plan.vm);
     kvmig__drain_request_clear(&request);
+}
+
+static void options_of_one_migration_are_refused(void **state)
+{
+    static const char *const names[] = { "a" };
+    static const struct kvmig_volume_change change = { "data", "claim" };
+    struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
+    struct kvmig_plan_opts plan = KVMIG_PLAN_OPTS_INIT;
+    const struct {
+        const char *option;
+        const char **slot;
+    } texts[] = { { "plan, option vm", &plan.vm },
+                  { "plan, option source", &plan.source },
+                  { "plan.target", &plan.target },
+                  { "plan, option target_name", &plan.target_name },
+                  { "plan, option target_xml", &plan.target_xml },
+                  { "plan, option persistent_xml", &plan.persistent_xml } };
+
+    (void)state;
+    opts.nodes = names;
+    opts.n_nodes = 1;
+    opts.plan = &plan;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        *texts[i].slot = "b";
+        assert_refused(&opts, texts[i].option);
+        *texts[i].slot = NULL;
+    }
+    plan.volume_changes = &change;
+    plan.n_volume_changes = 1;
+    assert_refused(&opts, "plan, option volume_changes");
+    plan.n_volume_changes = 0;
+    plan.flags = KVMIG_PLAN_ANY_TARGET; /* then the targets that it assigns would be nobody's */
+    assert_refused(&opts, "plan.flags");
+    plan.flags = 1ull << 50;
+    assert_refused(&opts, "plan, option flags");
+}
+
+static void nothing_is_asked_of_null(void **state)
+{
+    struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
+
+    (void)state;
     assert_int_equal(kvmig_cluster_plan_drain(NULL, &opts, NULL), -EINVAL);
     assert_int_equal(kvmig_drain_to_json(NULL, NULL), -EINVAL);
     assert_int_equal(kvmig_drain_count(NULL), 0);
@@ -391,6 +448,8 @@ int main(void)
         cmocka_unit_test(only_the_named_vms_move),
         cmocka_unit_test(time_follows_from_memory_and_link),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(options_of_one_migration_are_refused),
+        cmocka_unit_test(nothing_is_asked_of_null),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

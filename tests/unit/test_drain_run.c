@@ -5,6 +5,8 @@
  */
 #include "fake_backend.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +23,8 @@ struct fixture {
     int n_ends, n_session_ends, n_frees, n_late, running, most_at_once, n_sessions;
     int32_t end_phase, end_error;
     int cancel_after; /* so many ends of sessions; 0 = never */
+    void (*in_on_session)(struct fixture *f); /* NULL = nothing */
+    pthread_t canceller;
 };
 
 static void on_event(const struct kvmig_event *event, void *user_data)
@@ -60,6 +64,8 @@ static void on_session(struct kvmig_session *session, size_t index, void *user_d
     assert_non_null(session);
     assert_true(index < kvmig_drain_count(f->drain));
     f->n_sessions++;
+    if (f->in_on_session)
+        f->in_on_session(f);
 }
 
 static int32_t has_ended(void *data)
@@ -67,13 +73,18 @@ static int32_t has_ended(void *data)
     return ((struct fixture *)data)->n_ends > 0;
 }
 
-static void open_fixture(struct fixture *f, int n_hosts, int n_vms, uint32_t at_once)
+static int32_t was_freed(void *data)
+{
+    return ((struct fixture *)data)->n_frees > 0;
+}
+
+static void open_fixture_on(struct fixture *f, uint32_t flags, int n_hosts, int n_vms, uint32_t at_once)
 {
     static const char *const nodes[] = { "host-0" };
     struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT;
 
     *f = (struct fixture){ 0 };
-    fake_world_open(&f->world, n_hosts, n_vms, NULL);
+    fake_world_open_on(&f->world, flags, n_hosts, n_vms, NULL);
     opts.nodes = nodes;
     opts.n_nodes = 1;
     opts.max_migrations = at_once;
@@ -82,6 +93,11 @@ static void open_fixture(struct fixture *f, int n_hosts, int n_vms, uint32_t at_
     f->opts.on_event = (struct kvmig_event_callback){ on_event, f, on_free };
     f->opts.on_session = on_session;
     f->opts.user_data = f;
+}
+
+static void open_fixture(struct fixture *f, int n_hosts, int n_vms, uint32_t at_once)
+{
+    open_fixture_on(f, 0, n_hosts, n_vms, at_once);
 }
 
 static void start(struct fixture *f)
@@ -216,6 +232,120 @@ static void whoever_lets_go_hears_no_more(void **state)
     close_fixture(&f);
 }
 
+static void cancel_it(struct fixture *f)
+{
+    assert_int_equal(kvmig_drain_run_cancel(f->run), 0);
+}
+
+static void one_that_is_cancelled_before_it_starts_does_not_start(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 1);
+    f.in_on_session = cancel_it;
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.n_sessions, 1);
+    assert_int_equal(f.n_session_ends, 0);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 0), KVMIG_PHASE_UNSET);
+    assert_null(kvmig_drain_run_session(f.run, 0));
+    close_fixture(&f);
+}
+
+static void let_go(struct fixture *f)
+{
+    kvmig_drain_run_unref(f->run);
+    f->run = NULL;
+}
+
+static void the_last_owner_may_let_go_while_it_starts(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 2);
+    f.in_on_session = let_go;
+    start(&f);
+    fake_drain(&f.world);
+    assert_int_equal(f.n_sessions, 1);
+    assert_int_equal(f.n_session_ends, 0);
+    assert_int_equal(f.world.n_drivers, 0);
+    close_fixture(&f);
+}
+
+static void *cancel_run(void *data)
+{
+    cancel_it(data);
+    return NULL;
+}
+
+static void cancel_beside_it(struct fixture *f)
+{
+    assert_int_equal(pthread_create(&f->canceller, NULL, cancel_run, f), 0);
+}
+
+/* Whenever the cancel comes, before the session is started, meanwhile or after: nothing goes on. */
+static void a_cancel_of_another_thread_is_never_lost(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct fixture f;
+
+        open_fixture_on(&f, KVMIG_CONTEXT_THREAD, 2, 1, 1);
+        f.world.steps[KVMIG__STEP_MIGRATE] = FAKE_NEVER;
+        f.world.sides_after[0] = f.world.sides[0]; /* an aborted call leaves the guest where it was */
+        f.world.sides_after[1] = f.world.sides[1];
+        f.in_on_session = cancel_beside_it;
+        start(&f);
+        fake_run(&f.world, has_ended, &f);
+        pthread_join(f.canceller, NULL);
+        assert_int_equal(f.end_phase, KVMIG_PHASE_CANCELLED);
+        let_go(&f);
+        fake_run(&f.world, was_freed, &f);
+        kvmig_drain_unref(f.drain);
+        fake_world_close(&f.world);
+    }
+}
+
+static void assert_refused(struct fixture *f, const char *option)
+{
+    struct kvmig_drain_run *run = f->run;
+
+    f->opts.on_event = (struct kvmig_event_callback){ on_event, f, on_free };
+    f->n_frees = 0;
+    assert_int_equal(kvmig_drain_start(f->world.cluster, f->drain, &f->opts, &run), -EINVAL);
+    assert_null(run);
+    assert_non_null(strstr(kvmig_error_where(kvmig_error_last()), option));
+    fake_drain(&f->world);
+    assert_int_equal(f->n_frees, 1); /* it was taken */
+}
+
+static void options_of_the_sessions_are_refused_at_once(void **state)
+{
+    struct kvmig_session_opts session = KVMIG_SESSION_OPTS_INIT;
+    struct kvmig_plan_opts plan = KVMIG_PLAN_OPTS_INIT;
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 1, 1);
+    f.opts.session = &session;
+    session.plan_opts = &plan;
+    assert_refused(&f, "session");
+    session.plan_opts = NULL;
+    session.flags = 1u << 31;
+    assert_refused(&f, "flags");
+    session.flags = 0;
+    session.step_timeout_ms = UINT64_MAX;
+    assert_refused(&f, "step_timeout_ms");
+    session.step_timeout_ms = 0;
+    session.node_hosts = f.world.cluster; /* it is one of libvirt hosts itself */
+    assert_refused(&f, "node_hosts");
+    assert_int_equal(f.n_sessions, 0);
+    close_fixture(&f);
+}
+
 static void only_a_blocked_target_is_left(void **state)
 {
     static const char *const nodes[] = { "host-0", "host-1" };
@@ -275,11 +405,19 @@ static void every_vm_is_planned_in_turn(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_is_emptied_one_by_one),         cmocka_unit_test(as_many_as_the_limit_run_at_once),
-        cmocka_unit_test(one_failure_does_not_stop_the_others), cmocka_unit_test(a_cancel_starts_no_further_one),
-        cmocka_unit_test(a_cancel_ends_the_one_that_runs),      cmocka_unit_test(an_empty_host_is_drained_already),
-        cmocka_unit_test(whoever_lets_go_hears_no_more),        cmocka_unit_test(only_a_blocked_target_is_left),
+        cmocka_unit_test(a_host_is_emptied_one_by_one),
+        cmocka_unit_test(as_many_as_the_limit_run_at_once),
+        cmocka_unit_test(one_failure_does_not_stop_the_others),
+        cmocka_unit_test(a_cancel_starts_no_further_one),
+        cmocka_unit_test(a_cancel_ends_the_one_that_runs),
+        cmocka_unit_test(an_empty_host_is_drained_already),
+        cmocka_unit_test(whoever_lets_go_hears_no_more),
+        cmocka_unit_test(only_a_blocked_target_is_left),
         cmocka_unit_test(every_vm_is_planned_in_turn),
+        cmocka_unit_test(one_that_is_cancelled_before_it_starts_does_not_start),
+        cmocka_unit_test(the_last_owner_may_let_go_while_it_starts),
+        cmocka_unit_test(a_cancel_of_another_thread_is_never_lost),
+        cmocka_unit_test(options_of_the_sessions_are_refused_at_once),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,8 +310,8 @@ static void wrong_texts_are_refused_and_change_nothing(void **state)
         "{\"kvmig_learned\": 1, \"links\": [{\"source\": \"a\", \"target\": \"b\", \"bytes_per_s\": \"x\"}]}",
         "{\"kvmig_learned\": 1, \"vms\": [{\"uuid\": \"u\", \"busy_permille\": 4000}]}",
         "{\"kvmig_learned\": 1, \"vms\": [{\"uuid\": \"u\", \"dirty\": [1]}]}",
-        "{\"kvmig_learned\": 1, \"vms\": [{\"uuid\": \"u\", \"dirty\": "
-        "[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}]}",
+        ("{\"kvmig_learned\": 1, \"vms\": [{\"uuid\": \"u\", \"dirty\": "
+         "[{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}]}]}"),
     };
 
     (void)state;

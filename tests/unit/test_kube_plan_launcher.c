@@ -95,7 +95,7 @@ static void a_complete_status_without_context_is_one_that_lacks_it(void **state)
     cluster_vm(&c)->launcher_image = kvmig__strdup("quay.io/kubevirt/virt-launcher:v1.9.0");
     cluster_vm(&c)->qos_class = kvmig__strdup("Burstable");
     assert_vm_has(&c, "SELINUX_CONTEXT_MISSING", KVMIG_SEVERITY_BLOCKER, NULL);
-    c.kube.now_ms = 1; /* of files: they may have been cut down */
+    c.kube.trimmed = true; /* of files: they may have been cut down */
     assert_nothing(&c, "SELINUX_CONTEXT_MISSING");
     cluster_clear(&c);
 }

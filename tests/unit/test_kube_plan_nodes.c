@@ -223,7 +223,7 @@ static void anti_affinity_counts_in_both_directions(void **state)
     cluster_clear(&c);
 }
 
-static void a_neighbour_that_is_not_seen_is_a_remark_only(void **state)
+static void a_neighbour_is_wanted_beside_the_vm(void **state)
 {
     struct kvmig__pod_term *term;
     struct cluster c;
@@ -235,8 +235,12 @@ static void a_neighbour_that_is_not_seen_is_a_remark_only(void **state)
     select_app(&term->selector);
     assert_nothing(&c, "POD_AFFINITY_UNVERIFIED"); /* pods are not known */
     add_neighbour(&c, "web", "gamma");
+    kvmig__strlist_add(&term->namespaces, "ns2");
     assert_node_has(&c, "beta", "POD_AFFINITY_UNVERIFIED", KVMIG_SEVERITY_INFO, HOSTNAME);
+    kvmig__strlist_clear(&term->namespaces);
+    assert_node_has(&c, "beta", "POD_AFFINITY_MISMATCH", KVMIG_SEVERITY_BLOCKER, HOSTNAME);
     assert_null(finding(&candidate(&c, "gamma")->findings, "POD_AFFINITY_UNVERIFIED"));
+    assert_null(finding(&candidate(&c, "gamma")->findings, "POD_AFFINITY_MISMATCH"));
     cluster_clear(&c);
 }
 
@@ -373,7 +377,7 @@ int main(void)
         cmocka_unit_test(a_selector_for_the_source_pins_the_vm),
         cmocka_unit_test(required_node_affinity_is_followed),
         cmocka_unit_test(anti_affinity_counts_in_both_directions),
-        cmocka_unit_test(a_neighbour_that_is_not_seen_is_a_remark_only),
+        cmocka_unit_test(a_neighbour_is_wanted_beside_the_vm),
         cmocka_unit_test(topology_spread_is_a_risk),
         cmocka_unit_test(a_second_launcher_must_fit),
         cmocka_unit_test(init_containers_and_overhead_count_as_in_the_scheduler),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Blockers on KubeVirt are independent: each failing condition of a cluster makes exactly its finding, whatever else fails, and
- * taking it away takes exactly that finding away. Subsets of conditions are drawn with fixed seeds; a failure is named by its
- * subset. And what a plan says would make the VM movable does make it movable, and nothing less does.
+ * Blockers on KubeVirt are independent of each other (conditions_test.h); and what a plan says would make the VM movable is the
+ * smallest set of changes that does.
  */
+#include "conditions_test.h"
 #include "kube_fixture.h"
 
 #include <stdlib.h>
@@ -175,87 +175,27 @@ static void build(struct cluster *c, uint64_t subset)
     }
 }
 
-static uint64_t bit_of(const char *code)
+static const char *code_of(size_t index)
 {
-    for (size_t i = 0; i < N_CONDITIONS; i++) {
-        if (!strcmp(conditions[i].code, code))
-            return UINT64_C(1) << i;
-    }
-    return 0;
+    return conditions[index].code;
 }
 
-/* Which conditions a list of findings tells; every blocker must be that of one, and be told once. */
-static uint64_t told(const struct kvmig_findings *findings, uint64_t subset)
+static struct cluster world; /* of the last subset */
+
+static const struct kvmig_plan *plan_subset(uint64_t subset)
 {
-    uint64_t bits = 0;
-
-    for (size_t i = 0; i < findings->n; i++) {
-        const struct kvmig_finding *finding = &findings->v[i];
-
-        if (finding->severity != KVMIG_SEVERITY_BLOCKER)
-            continue;
-        if (!bit_of(finding->code) || bits & bit_of(finding->code))
-            fail_msg("subset %#llx: %s %s", (unsigned long long)subset, finding->code, finding->message);
-        bits |= bit_of(finding->code);
-    }
-    return bits;
+    cluster_clear(&world);
+    build(&world, subset);
+    return cluster_plan(&world);
 }
 
-static uint64_t plan_of(uint64_t subset)
-{
-    struct cluster c;
-    uint64_t bits;
-
-    build(&c, subset);
-    bits = told(&cluster_plan(&c)->findings, subset);
-    assert_int_equal(c.plan->verdict == KVMIG_VERDICT_BLOCKED, subset != 0);
-    cluster_clear(&c);
-    return bits;
-}
-
-static void assert_told(uint64_t subset)
-{
-    uint64_t bits = plan_of(subset);
-
-    for (size_t i = 0; i < N_CONDITIONS; i++) {
-        if ((subset ^ bits) >> i & 1)
-            fail_msg("subset %#llx: %s is %s", (unsigned long long)subset, conditions[i].code,
-                     bits >> i & 1 ? "told" : "not told");
-    }
-}
-
-/* Deterministic; small and large subsets alike. */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t bits = 0, density;
-
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    density = 1 + (*state >> 40) % 7;
-    for (size_t i = 0; i < N_CONDITIONS; i++) {
-        *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        if ((*state >> 40) % 8 < density)
-            bits |= UINT64_C(1) << i;
-    }
-    return bits;
-}
+static const struct conditions all = { N_CONDITIONS, code_of, plan_subset };
 
 static void taking_one_condition_away_takes_its_finding_away(void **state)
 {
-    uint64_t random = 1;
-
     (void)state;
-    assert_told(0);
-    for (size_t i = 0; i < N_CONDITIONS; i++)
-        assert_told(UINT64_C(1) << i);
-    for (size_t n = 0; n < SUBSETS; n++) {
-        uint64_t subset = draw(&random);
-
-        assert_told(subset);
-        for (size_t i = 0; n % 16 == 0 && i < N_CONDITIONS; i++) {
-            if (subset >> i & 1)
-                assert_told(subset & ~(UINT64_C(1) << i));
-        }
-    }
+    conditions_check(&all, SUBSETS);
+    cluster_clear(&world);
 }
 
 /* ---- what would make it movable ---- */
@@ -266,8 +206,9 @@ static void mending_what_is_told_makes_it_movable(void **state)
 
     (void)state;
     for (size_t n = 0; n < SUBSETS / 4; n++) {
-        uint64_t subset = draw(&random), remedies,
-                 nevers = bit_of("HOSTDEV_NOT_MIGRATABLE") | bit_of("GUEST_PROTECTION_NOT_MIGRATABLE");
+        uint64_t subset = conditions_draw(&all, &random), remedies,
+                 nevers = conditions_bit(&all, "HOSTDEV_NOT_MIGRATABLE") |
+                          conditions_bit(&all, "GUEST_PROTECTION_NOT_MIGRATABLE");
         const struct kvmig__remedies *answer;
         struct cluster c;
 
@@ -276,7 +217,7 @@ static void mending_what_is_told_makes_it_movable(void **state)
         cordon(&c); /* gamma has less against it */
         label(cluster_node(&c, "gamma"), "cpu-model-migration.node.kubevirt.io/Skylake", NULL);
         answer = kvmig__plan_remedies(cluster_plan(&c));
-        remedies = told(&answer->changes, subset);
+        remedies = conditions_told(&all, &answer->changes, subset);
         assert_int_equal(answer->possible, !(subset & nevers));
         assert_true(remedies != 0);
         assert_true(answer->changes.n <= (size_t)__builtin_popcountll(subset) + 1);
@@ -284,8 +225,8 @@ static void mending_what_is_told_makes_it_movable(void **state)
             assert_true(kvmig_finding_mend(&answer->changes.v[i]) != 0);
         if (kvmig__str_eq(answer->target, "gamma")) {
             /* what is told of gamma is its own model and what the VM has against it everywhere */
-            assert_true(remedies & bit_of("CPU_MODEL_UNSUPPORTED"));
-            assert_false(remedies & bit_of("NODE_NOT_SCHEDULABLE"));
+            assert_true(remedies & conditions_bit(&all, "CPU_MODEL_UNSUPPORTED"));
+            assert_false(remedies & conditions_bit(&all, "NODE_NOT_SCHEDULABLE"));
         }
         cluster_clear(&c);
     }

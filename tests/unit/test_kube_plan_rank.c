@@ -4,6 +4,7 @@
  * by classes of nodes alike.
  */
 #include "kube_fixture.h"
+#include "plan/learned.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -47,6 +48,21 @@ static void the_zone_of_the_source_comes_first(void **state)
     assert_first("beta", "nearer to the source: another zone (gamma: not known)");
     label(cluster_node(&cluster, "gamma"), ZONE, "a");
     assert_first("gamma", "nearer to the source: the same zone (beta: another zone)");
+}
+
+static void links_that_were_learned_count(void **state)
+{
+    struct kvmig__learned learned = { 0 };
+
+    (void)state;
+    cluster.request.learned = &learned;
+    kvmig__learned_link(&learned, "alpha", "gamma")->line = 1 << 30;
+    kvmig__learned_link(&learned, "alpha", "beta")->line = 100 << 20;
+    kvmig__learned_link(&learned, "alpha", "elsewhere")->line = 1; /* not in the view */
+    assert_string_equal(kvmig_plan_candidate_host(cluster_plan(&cluster), 0), "gamma");
+    assert_non_null(strstr(kvmig_plan_candidate_reason(cluster.plan, 0), "a faster link: 1 GiB/s"));
+    cluster.request.learned = NULL;
+    kvmig__learned_clear(&learned);
 }
 
 static void faster_links_come_first(void **state)
@@ -175,6 +191,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(the_zone_of_the_source_comes_first),
         TEST(faster_links_come_first),
+        TEST(links_that_were_learned_count),
         TEST(a_cpu_like_the_sources_comes_first),
         TEST(fewer_peers_come_first),
         TEST(excluded_nodes_are_no_candidates),

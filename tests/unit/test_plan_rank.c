@@ -3,6 +3,7 @@
  * The choice of the target among libvirt hosts: the order of candidates, the reason that each is told to come before the next, and
  * hosts that the caller does not want.
  */
+#include "plan/learned.h"
 #include "plan_fixture.h"
 
 #include <errno.h>
@@ -108,6 +109,24 @@ static void hosts_without_a_link_count_as_usual(void **state)
     scene.request.links.v[0].bytes_per_s = 1 << 20;
     scene.request.links.v[1].bytes_per_s = 1 << 30;
     assert_first("gamma", "a faster link: not known (beta: 1 MiB/s)");
+}
+
+/* What earlier migrations reached counts where the caller says nothing. */
+static void links_that_were_learned_count(void **state)
+{
+    struct kvmig__learned learned = { 0 };
+
+    (void)state;
+    scene.request.learned = &learned;
+    kvmig__learned_link(&learned, "alpha", "gamma")->line = 1 << 30;
+    kvmig__learned_link(&learned, "gamma", "beta")->line = 1 << 20; /* another pair */
+    assert_first("beta", "nothing tells it"); /* not known counts as usual */
+    kvmig__learned_link(&learned, "alpha", "beta")->line = 100 << 20;
+    assert_first("gamma", "a faster link: 1 GiB/s (beta: 100 MiB/s)");
+    tell_link("gamma", 10 << 20);
+    assert_first("beta", "a faster link: 100 MiB/s (gamma: 10 MiB/s)");
+    scene.request.learned = NULL;
+    kvmig__learned_clear(&learned);
 }
 
 static void a_cpu_like_the_sources_comes_first(void **state)
@@ -252,6 +271,7 @@ int main(void)
         TEST(unknown_memory_is_never_better),
         TEST(faster_links_come_first),
         TEST(hosts_without_a_link_count_as_usual),
+        TEST(links_that_were_learned_count),
         TEST(a_cpu_like_the_sources_comes_first),
         TEST(fewer_blockers_come_first),
         TEST(neighbours_differ_in_the_reason_told),

@@ -75,20 +75,71 @@ static void options_are_initialised_at_run_time_as_by_the_macro(void **state)
 static void lists_and_strings_must_hold_something(void **state)
 {
     static const char *const gap[] = { "vda", NULL };
+    static const struct kvmig_volume_change nowhere = { "data", "" };
+    static const struct kvmig_link silent = { "b", 0 };
     struct kvmig_plan_opts opts = valid_opts();
+    const struct {
+        const char *option;
+        const char *const **list;
+        size_t *n;
+    } lists[] = { { "copy_disks", &opts.copy_disks, &opts.n_copy_disks },
+                  { "libvirt_flags", &opts.libvirt_flags, &opts.n_libvirt_flags },
+                  { "exclude", &opts.exclude, &opts.n_exclude } };
 
     (void)state;
-    opts.n_copy_disks = 1;
-    assert_refused(&opts, "copy_disks");
-    opts.copy_disks = gap;
-    opts.n_copy_disks = 2;
-    assert_refused(&opts, "copy_disks");
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        opts = valid_opts();
+        *lists[i].n = 1;
+        assert_refused(&opts, lists[i].option);
+        *lists[i].list = gap;
+        *lists[i].n = 2;
+        assert_refused(&opts, lists[i].option);
+    }
+    opts = valid_opts();
+    opts.n_volume_changes = 1;
+    assert_refused(&opts, "volume_changes");
+    opts.volume_changes = &nowhere;
+    assert_refused(&opts, "volume_changes");
+    opts = valid_opts();
+    opts.n_links = 1;
+    assert_refused(&opts, "links");
+    opts.links = &silent;
+    assert_refused(&opts, "links");
     opts = valid_opts();
     opts.target = "";
     assert_refused(&opts, "target");
     opts = valid_opts();
+    opts.target_labels = "";
+    assert_refused(&opts, "target_labels");
+    opts = valid_opts();
     opts.persistent_xml = "";
     assert_refused(&opts, "persistent_xml");
+    opts = valid_opts();
+    opts.now_ms = -1;
+    assert_refused(&opts, "now_ms");
+}
+
+static void what_is_told_for_the_forecast_is_checked(void **state)
+{
+    struct kvmig_forecast_opts told = KVMIG_FORECAST_OPTS_INIT;
+    struct kvmig_plan_opts opts = valid_opts();
+    struct kvmig__request request;
+
+    (void)state;
+    opts.forecast = &told;
+    told.n_dirty = 1;
+    assert_refused(&opts, "forecast.dirty");
+    told.n_dirty = 0;
+    told.forbid = 4;
+    assert_refused(&opts, "forecast.forbid");
+    told.forbid = 0;
+    told.busy_percent = 101;
+    assert_refused(&opts, "forecast.busy_percent");
+    told.busy_percent = 0;
+    told.reserved = 1;
+    assert_refused(&opts, "forecast.reserved");
+    told.size = 1;
+    assert_int_equal(kvmig__request_from_opts(&request, &opts, "test"), -EINVAL);
 }
 
 static void a_struct_of_the_future_is_refused_only_if_it_says_more(void **state)
@@ -384,6 +435,7 @@ int main(void)
         cmocka_unit_test(unknown_flags_and_enums_are_refused),
         cmocka_unit_test(options_are_initialised_at_run_time_as_by_the_macro),
         cmocka_unit_test(lists_and_strings_must_hold_something),
+        cmocka_unit_test(what_is_told_for_the_forecast_is_checked),
         cmocka_unit_test(a_struct_of_the_future_is_refused_only_if_it_says_more),
         cmocka_unit_test(everything_is_copied),
         cmocka_unit_test_setup_teardown(post_copy_needs_consent, setup, teardown),

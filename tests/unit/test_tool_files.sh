@@ -110,10 +110,101 @@ requests() {
     out_is_empty
 }
 
+# write_cpu FILE USABLE-HASWELL FEATURE: domain capabilities of a host.
+write_cpu() {
+    cat >"$tmp/$1" <<END
+<domainCapabilities><path>/usr/bin/qemu</path><domain>kvm</domain><machine>pc-q35-8.2</machine><arch>x86_64</arch>
+  <cpu>
+    <mode name='host-model' supported='yes'><model fallback='forbid'>Base</model><vendor>Intel</vendor>
+      <feature policy='require' name='$3'/></mode>
+    <mode name='custom' supported='yes'><model usable='yes'>Base</model><model usable='$2'>Haswell</model></mode>
+  </cpu>
+</domainCapabilities>
+END
+}
+
+write_node() {
+    cat >"$tmp/$1.json" <<END
+{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "$1", "labels": {"cpu-model.node.kubevirt.io/Base": "true",
+ "cpu-feature.node.kubevirt.io/fpu": "true", "cpu-feature.node.kubevirt.io/$2": "true"}}}
+END
+}
+
+# Which target: ranked, pinned, ruled out; by options and by a request.
+targets() {
+    echo '{"source": "a", "hosts": {"a": [], "b": [], "c": []}, "observed": {"links": {"b": 8e8, "c": 8e9}}}' >"$tmp/request.json"
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --json
+    out_json 'd["target"] == "c" and d["candidates"][0]["better_by"] == "link" and d["candidates"][0]["reasons"]["link"] > 9e8'
+    run 0 plan --request "$tmp/request.json" "$tmp/web"
+    out_has "a faster link: "
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --link-to b=5000 --json
+    out_json 'd["target"] == "b"'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --exclude c --json
+    out_json 'd["target"] == "b" and [c["node"] for c in d["candidates"]] == ["b"]'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --target b --json
+    out_json 'd["target"] == "b"'
+    echo '{"source": "a", "hosts": {"a": [], "b": [], "c": []}, "exclude": ["b"]}' >"$tmp/request.json"
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --json
+    out_json 'd["target"] == "c"'
+    run 0 plan --request "$tmp/request.json" "$tmp/web" --exclude c --json
+    out_json 'd["target"] is None and d["verdict"] == "BLOCKED"'
+    run 2 plan --request "$tmp/request.json" "$tmp/web" --target b
+    err_has "asked for as the target"
+    run 2 plan "$tmp/web" --link-to b=fast
+    err_has "HOST=MIB"
+    for wrong in '{"exclude": "b"}' '{"exclude": [5]}' '{"observed": {"links": []}}' '{"observed": {"links": {"b": 0}}}'; do
+        request 0 "$wrong"
+        out_json 'd["verdict"] == "BLOCKED" and d["findings"][0]["code"] == "INVALID_ARGUMENT"'
+    done
+}
+
+cpus_in_common() {
+    mkdir "$tmp/map"
+    echo "<cpus><model name='Base'><vendor name='Intel'/><feature name='fpu'/></model></cpus>" >"$tmp/map/base.xml"
+    write_cpu alpha.xml yes avx
+    write_cpu beta.xml no avx2
+    run 0 cpu common --cpu-map "$tmp/map" "$tmp/alpha.xml" "$tmp/beta.xml"
+    out_has "1 named CPU model can be run by all of them:"
+    out_has "on alpha: avx"
+    out_has "from beta to alpha: no, it lacks avx2"
+    err_is_empty
+    run 0 cpu common alpha --cpu-map "$tmp/map" -f "$tmp/alpha.xml" -f "$tmp/beta.xml" --json
+    out_json '[m["model"] for m in d["models"]] == ["Base", "Haswell"] and d["complete"]'
+    out_json 'd["models"][0]["lost"] == [{"nodes": ["alpha"], "features": ["avx"]}] and d["models"][1]["lost"][0]["features"] is None'
+    run 0 cpu common --host "n1=$tmp/alpha.xml" --host n2 --cpu-map "$tmp/map" "$tmp/alpha.xml" --json
+    out_json '[k["nodes"] for k in d["kinds"]] == [["n1"], ["n2"]] and not d["complete"] and "missing" in d["kinds"][1]'
+    write_node k1 avx
+    write_node k2 avx2
+    run 0 cpu common --cpu-map "$tmp/map" --json "$tmp/k1.json" "$tmp/k2.json"
+    out_json '[m["model"] for m in d["models"]] == ["Base"] and d["common_features"] == ["fpu"]'
+    run 2 cpu common nobody "$tmp/k1.json"
+    err_has "nobody"
+    run 2 cpu
+    err_has "cpu common"
+    run 2 cpu common "$tmp/words"
+    err_has "$tmp/words"
+    out_is_empty
+}
+
+what_would_make_it_movable() {
+    echo '{"source": "a", "hosts": {"a": ["caps.xml"], "b": ["caps.xml"]}, "options": {"flags": ["LIVE", "TLS"]}}' >"$tmp/request.json"
+    run 0 plan --request "$tmp/request.json" "$tmp/web" "$tmp/caps.xml"
+    out_has "To make it movable to b:"
+    out_has "target: DUPLICATE_HOST_UUID (node/b): "
+    run 0 plan --request "$tmp/request.json" "$tmp/web" "$tmp/caps.xml" --json
+    out_json 'd["remedies"]["target"] == "b" and d["remedies"]["possible"]'
+    out_json '[(c["kind"], c["code"], c["object"]) for c in d["remedies"]["changes"]] == [("target", "DUPLICATE_HOST_UUID", "node/b")]'
+    run 0 plan "$tmp/web" --json
+    out_json '"remedies" not in d'
+}
+
 write_files
 files_are_recognised
 which_vm
 what_cannot_be_read
 requests
+targets
+cpus_in_common
+what_would_make_it_movable
 [ "$bad" -eq 0 ] && echo "$n runs of the tool, all as expected"
 exit "$bad"
