@@ -74,11 +74,39 @@ static void print_list(const struct kvmig_findings *list, const char *title, FIL
     }
 }
 
+/* What happened, on one axis. */
+static void print_timeline(const struct kvmig_diagnosis *diagnosis, FILE *out)
+{
+    struct json_object *json, *timeline;
+    char *text = NULL;
+
+    if (kvmig_diagnosis_to_json(diagnosis, &text) < 0)
+        return;
+    json = json_parse_owned(text);
+    timeline = json_member(json, "timeline");
+    if (json_list_length(timeline) > 0)
+        fprintf(out, "\nWhat happened:\n");
+    for (size_t i = 0; i < json_list_length(timeline); i++) {
+        struct json_object *moment = json_list_at(timeline, i);
+        const char *at = json_text(moment, "at");
+
+        if (at)
+            fprintf(out, "  %-24s  %s\n", at, json_text(moment, "what"));
+        else
+            fprintf(out, "  +%-23.3f  %s\n", json_object_get_double(json_member(moment, "offset_s")),
+                    json_text(moment, "what"));
+    }
+    json_object_put(json);
+}
+
 static void print_diagnosis(const struct kvmig_diagnosis *diagnosis, FILE *out)
 {
     fprintf(out, "%s (%s)\n", kvmig_diagnosis_summary(diagnosis), kvmig_diagnosis_verdict(diagnosis));
+    print_timeline(diagnosis, out);
     print_list(kvmig_diagnosis_findings(diagnosis), "Found", out);
     print_list(kvmig_diagnosis_actions(diagnosis), "What to do", out);
+    if (*kvmig_diagnosis_avoid(diagnosis))
+        fprintf(out, "\nWhat not to do:\n  %s\n", kvmig_diagnosis_avoid(diagnosis));
 }
 
 static void print_json(const struct kvmig_diagnosis *diagnosis)

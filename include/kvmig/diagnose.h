@@ -11,6 +11,7 @@
 #include <kvmig/cluster.h>
 #include <kvmig/finding.h>
 #include <kvmig/plan.h>
+#include <kvmig/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +64,11 @@ struct kvmig_diagnosis;
  */
 KVMIG_API int32_t kvmig_cluster_diagnose(struct kvmig_cluster *cluster, const struct kvmig_diagnose_opts *opts,
                                          struct kvmig_diagnosis **out_diagnosis);
+/**
+ * The same of a session, with what it knows itself: its error, and its last proof of where the guest is; also after its end. Owned as
+ * above. Threads: any. Errors: -EINVAL (NULL). Since: 0.1.0
+ */
+KVMIG_API int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagnosis **out_diagnosis);
 /** One more owner. Threads: any. Since: 0.1.0 */
 KVMIG_API struct kvmig_diagnosis *kvmig_diagnosis_ref(const struct kvmig_diagnosis *diagnosis);
 /** One owner less; NULL is ignored. Threads: any. Since: 0.1.0 */
@@ -83,8 +89,10 @@ KVMIG_API const struct kvmig_findings *kvmig_diagnosis_findings(const struct kvm
  * them. Borrowed. Threads: any. Since: 0.1.0
  */
 KVMIG_API const struct kvmig_findings *kvmig_diagnosis_actions(const struct kvmig_diagnosis *diagnosis);
+/** What must not be done now, in words; "" if there is nothing in particular. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_diagnosis_avoid(const struct kvmig_diagnosis *diagnosis);
 /**
- * The whole diagnosis as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * The whole diagnosis as JSON, with the time line of what happened. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_diagnosis_to_json(const struct kvmig_diagnosis *diagnosis, char **out_json);

@@ -334,6 +334,11 @@ struct kvmig__kube_backend *kvmig__cluster_kube_backend(const struct kvmig_clust
     return cluster->kube;
 }
 
+const struct kvmig__view *kvmig__cluster_view(const struct kvmig_cluster *cluster)
+{
+    return &cluster->view;
+}
+
 const struct kvmig__kube *kvmig__cluster_kube(const struct kvmig_cluster *cluster)
 {
     return cluster->view.kube;

@@ -107,6 +107,8 @@ void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *even
 
 /* ---- for sessions and locations ---- */
 /* The Kubernetes objects of the view; NULL = it has no Kubernetes cluster. Borrowed. */
+const struct kvmig__view *
+kvmig__cluster_view(const struct kvmig_cluster *cluster); /* borrowed; under the context lock */
 const struct kvmig__kube *kvmig__cluster_kube(const struct kvmig_cluster *cluster);
 struct kvmig_context *kvmig__cluster_context(struct kvmig_cluster *cluster);
 void kvmig__cluster_timing(const struct kvmig_cluster *cluster, uint32_t *out_refresh_ms,

@@ -85,6 +85,7 @@ int32_t kvmig__ask_from_opts(struct kvmig__ask *ask, const struct kvmig_diagnose
 void kvmig__ask_clear(struct kvmig__ask *ask)
 {
     kvmig__request_clear(&ask->plan);
+    kvmig__strlist_clear(&ask->texts);
     free(ask->migration);
     free(ask->node);
     free(ask->source_state);

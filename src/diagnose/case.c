@@ -83,6 +83,7 @@ void kvmig__case_clear(struct kvmig__case *c)
     free(c->said.v);
     kvmig__findings_clear(&c->findings);
     kvmig__findings_clear(&c->actions);
+    kvmig__moments_clear(&c->moments);
     free(c->vm);
     free(c->vm_object);
     free(c->why);

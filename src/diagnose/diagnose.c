@@ -4,6 +4,7 @@
  * accessors. Pure; a finished diagnosis is immutable and may be read by any thread.
  */
 #include "diagnose/diagnose.h"
+#include "diagnose/causes.h"
 
 #include <stdlib.h>
 
@@ -15,6 +16,9 @@ static struct kvmig_diagnosis *conclude(struct kvmig__case *c)
     diagnosis->vm = kvmig__strdup(c->vm);
     diagnosis->target = kvmig__strdup(c->target);
     kvmig__diagnose_verdict(c, diagnosis);
+    diagnosis->avoid = kvmig__cause_of(diagnosis->verdict) ? kvmig__cause_of(diagnosis->verdict)->avoid : "";
+    diagnosis->moments = c->moments;
+    c->moments = (struct kvmig__moments){ .n = 0 };
     kvmig__findings_sort(&c->findings);
     diagnosis->findings = c->findings;
     diagnosis->actions = c->actions;
@@ -24,6 +28,8 @@ static struct kvmig_diagnosis *conclude(struct kvmig__case *c)
 
 static void look_at_all(struct kvmig__case *c)
 {
+    if (c->ask->told)
+        kvmig__case_state(c, c->ask->told_strength, c->ask->told, "as the session knows");
     kvmig__diagnose_kube(c);
     kvmig__diagnose_pods(c);
     kvmig__diagnose_volumes(c);
@@ -35,6 +41,7 @@ static void look_at_all(struct kvmig__case *c)
     kvmig__diagnose_ports(c);
     kvmig__diagnose_addresses(c);
     kvmig__diagnose_intent(c);
+    kvmig__diagnose_moments(c);
 }
 
 int32_t kvmig__diagnose(const struct kvmig__view *view, const struct kvmig__ask *ask,
@@ -76,6 +83,7 @@ void kvmig_diagnosis_unref(struct kvmig_diagnosis *diagnosis)
     free(diagnosis->target);
     kvmig__findings_clear(&diagnosis->findings);
     kvmig__findings_clear(&diagnosis->actions);
+    kvmig__moments_clear(&diagnosis->moments);
     free(diagnosis);
 }
 
@@ -107,4 +115,9 @@ const struct kvmig_findings *kvmig_diagnosis_findings(const struct kvmig_diagnos
 const struct kvmig_findings *kvmig_diagnosis_actions(const struct kvmig_diagnosis *diagnosis)
 {
     return &diagnosis->actions;
+}
+
+const char *kvmig_diagnosis_avoid(const struct kvmig_diagnosis *diagnosis)
+{
+    return diagnosis->avoid;
 }

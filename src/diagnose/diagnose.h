@@ -14,18 +14,44 @@
 #include "plan/plan_internal.h"
 #include <kvmig/diagnose.h>
 
+/* How sure a state is: of two, the stronger one is told; of equal ones the first. */
+enum kvmig__strength {
+    KVMIG__KNOWN_NONE,
+    KVMIG__KNOWN_WAITING, /* something was asked for */
+    KVMIG__KNOWN_RUNNING, /* a job runs */
+    KVMIG__KNOWN_TOLD, /* a message or a record says how it ended */
+    KVMIG__KNOWN_ENDED, /* a record says why it ended */
+    KVMIG__KNOWN_PROVEN, /* by what is on both sides: outranks any cause */
+};
+
 struct kvmig__ask { /* a deep copy of struct kvmig_diagnose_opts */
     struct kvmig__request plan;
     char *migration, *node, *source_state, *target_state, *job;
     int32_t intent, migrate_rc, postcopy_started;
     double events_now_s;
     uint64_t progress_timeout_s;
+    /* of a session (session/session_diagnose.c) */
+    struct kvmig__strlist texts; /* what it was told */
+    const char *told; /* a state or outcome that it knows; static or borrowed; NULL */
+    enum kvmig__strength told_strength;
+};
+
+struct kvmig__moment {
+    int64_t at_ms; /* since 1970; 0 = on the job's own clock */
+    double offset_s; /* on that clock */
+    char *source, *what; /* owned */
+};
+struct kvmig__moments {
+    struct kvmig__moment *v;
+    size_t n;
 };
 
 struct kvmig_diagnosis {
     uint32_t refs; /* atomic */
     char *verdict, *summary, *vm, *target;
+    const char *avoid; /* static; "" = nothing */
     struct kvmig_findings findings, actions;
+    struct kvmig__moments moments;
 };
 
 /* ---- texts: what somebody wrote, wherever it stands ---- */
@@ -35,16 +61,6 @@ struct kvmig__said {
     const char *text; /* borrowed */
     size_t length;
     bool of_object; /* from an object of the API, not from a file */
-};
-
-/* How sure a state is: of two, the stronger one is told; of equal ones the first. */
-enum kvmig__strength {
-    KVMIG__KNOWN_NONE,
-    KVMIG__KNOWN_WAITING, /* something was asked for */
-    KVMIG__KNOWN_RUNNING, /* a job runs */
-    KVMIG__KNOWN_TOLD, /* a message or a record says how it ended */
-    KVMIG__KNOWN_ENDED, /* a record says why it ended */
-    KVMIG__KNOWN_PROVEN, /* by what is on both sides: outranks any cause */
 };
 
 struct kvmig__case {
@@ -66,6 +82,7 @@ struct kvmig__case {
     } said;
     /* ---- what was found ---- */
     struct kvmig_findings findings, actions;
+    struct kvmig__moments moments;
     const char *state; /* a state or outcome; static; NULL = none is known */
     enum kvmig__strength strength;
     char *why; /* of the state, one line for people; owned */
@@ -89,6 +106,13 @@ void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, con
 /* The same, whatever was known: what is asked for has another answer than what happened. */
 void kvmig__case_override(struct kvmig__case *c, const char *code, const char *why);
 void kvmig__case_clear(struct kvmig__case *c);
+
+/* ---- what happened when (moments.c) ---- */
+/* The line around at, if it has a time. */
+void kvmig__moment_of_line(struct kvmig__case *c, const char *source, const char *text, const char *at, const char *end,
+                           const char *what);
+void kvmig__diagnose_moments(struct kvmig__case *c); /* of all else, and puts them in order; after the texts */
+void kvmig__moments_clear(struct kvmig__moments *moments);
 
 /* ---- the kinds of evidence, in the order in which they are looked at ---- */
 int32_t kvmig__diagnose_subject(struct kvmig__case *c); /* subject.c: which VM, which migration, which hosts */

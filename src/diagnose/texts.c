@@ -84,8 +84,21 @@ static void say_everything(struct kvmig__case *c)
     }
 }
 
+static void say_told(struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->ask->texts.n; i++) {
+        struct kvmig__said *said = KVMIG__PUSH(&c->said);
+
+        said->source = kvmig__strdup("session");
+        said->text = c->ask->texts.v[i];
+        said->length = strlen(said->text);
+        said->of_object = true;
+    }
+}
+
 static void gather(struct kvmig__case *c)
 {
+    say_told(c);
     for (size_t i = 0; i < c->facts->texts.n; i++)
         say_file(c, &c->facts->texts.v[i]);
     if (c->kube && (c->vmi || c->vmim))
@@ -119,6 +132,8 @@ static void take(struct kvmig__match *match)
         return;
     }
     add_evidence(match);
+    if (!match->said->of_object)
+        kvmig__moment_of_line(c, match->said->source, match->said->text, match->at, match->end, rule->message);
     if (!match->object)
         match->object = kvmig__strdup(rule->object          ? rule->object
                                       : match->said->object ? match->said->object

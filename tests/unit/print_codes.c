@@ -4,7 +4,9 @@
  * codes. `make findings-doc` writes the page; a test fails while it differs. "list" prints the codes, one per line.
  */
 #include "base/codes.h"
+#include "diagnose/causes.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,6 +143,67 @@ static int print_page(const char *path)
     return bad;
 }
 
+/* ---- docs/troubleshooting.md ---- */
+
+static const struct {
+    const char *group, *title;
+} chapters[] = {
+    { "WHERE", "Where the guest is, and what may be done" },
+    { "NODES", "Nodes and scheduling" },
+    { "CPU", "CPU, machine type and device state" },
+    { "STORAGE", "Storage and volumes" },
+    { "REQUEST", "The request" },
+    { "NETWORK", "The network port" },
+    { "TLS", "TLS" },
+    { "PROGRESS", "Progress and convergence" },
+    { "LEFTOVERS", "Leftovers, cancels and drains" },
+};
+
+static const char *meaning_of(const char *code)
+{
+    for (size_t i = 0; kvmig__code_at(i); i++)
+        if (!strcmp(kvmig__code_at(i)->code, code))
+            return kvmig__code_at(i)->meaning;
+    return NULL;
+}
+
+static int print_cause(const struct kvmig__cause *cause)
+{
+    const char *meaning = meaning_of(cause->code);
+
+    printf("### %s\n\n", cause->code);
+    if (meaning)
+        printf("%c%s.\n\n", toupper((unsigned char)meaning[0]), meaning + 1);
+    else
+        fprintf(stderr, "%s is not in codes.def\n", cause->code);
+    printf("- **How it shows:** %s.\n- **What to do:** %s\n", cause->signs, cause->steps);
+    if (*cause->avoid)
+        printf("- **What not to do:** %s\n", cause->avoid);
+    printf("\n");
+    return meaning ? 0 : 1;
+}
+
+static int print_troubleshooting(void)
+{
+    int bad = 0;
+
+    printf("<!-- Printed by tests/unit/print_codes from src/diagnose/causes.def (make troubleshooting-doc); do not "
+           "edit. -->\n"
+           "# Troubleshooting\n\n"
+           "`kvmig diagnose` reads what is at hand (objects, logs, statistics, events, rows and observations; see "
+           "files.md) and "
+           "answers with\none of these codes, its evidence, and what to do. This page says for each how it shows, and "
+           "what to do "
+           "about it.\n\n");
+    for (size_t i = 0; i < sizeof(chapters) / sizeof(chapters[0]); i++) {
+        printf("## %s\n\n", chapters[i].title);
+        for (size_t k = 0; kvmig__cause_at(k); k++)
+            if (!strcmp(kvmig__cause_at(k)->group, chapters[i].group))
+                bad |= print_cause(kvmig__cause_at(k));
+    }
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && !strcmp(argv[1], "list")) {
@@ -150,6 +213,8 @@ int main(int argc, char **argv)
     }
     if (argc == 3 && !strcmp(argv[1], "page"))
         return print_page(argv[2]);
-    fprintf(stderr, "usage: %s list | page TEMPLATE\n", argv[0]);
+    if (argc == 2 && !strcmp(argv[1], "troubleshooting"))
+        return print_troubleshooting();
+    fprintf(stderr, "usage: %s list | page TEMPLATE | troubleshooting\n", argv[0]);
     return 2;
 }

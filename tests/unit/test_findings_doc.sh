@@ -9,6 +9,7 @@ cd - >/dev/null && cd "${top_srcdir:-.}" || exit 99
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 "$print" page docs/findings.md.in | diff -u docs/findings.md - || exit 1
+"$print" troubleshooting | diff -u docs/troubleshooting.md - || exit 1
 
 # Literals of that form with another meaning: environment, libvirt's flags, options, columns of databases, reasons and rows of
 # state machines.

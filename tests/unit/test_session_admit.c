@@ -178,6 +178,7 @@ static const struct kvmig_wait *wait_with(const struct kvmig_explanation *why, c
 static void session_explains_its_step_and_its_ports(void **state)
 {
     struct kvmig_explanation *why = NULL;
+    struct kvmig_diagnosis *diagnosis = NULL;
     struct scripted_port script = { .prepare = ACT_NEVER };
     const struct kvmig_wait *wait;
     struct fixture f;
@@ -200,6 +201,9 @@ static void session_explains_its_step_and_its_ports(void **state)
     wait = wait_with(why, "WAITING_NETWORK_EVENT");
     assert_non_null(wait);
     assert_string_equal(wait->object, "lsp/nic0");
+    assert_int_equal(kvmig_session_diagnose(f.session, &diagnosis), 0);
+    assert_string_equal(kvmig_diagnosis_verdict(diagnosis), "WAITING");
+    kvmig_diagnosis_unref(diagnosis);
     kvmig_explanation_unref(why);
     answer_admit(&f, kvmig__error_new(KVMIG_EBLOCKED, "mig1", NULL, NULL, "denied"));
     give_up_waiting(&script);
@@ -207,6 +211,9 @@ static void session_explains_its_step_and_its_ports(void **state)
     assert_int_equal(kvmig_session_explain(f.session, &why), 0);
     assert_string_equal(kvmig_explanation_verdict(why), "FAILED");
     assert_non_null(strstr(kvmig_explanation_summary(why), "denied"));
+    assert_int_equal(kvmig_session_diagnose(f.session, &diagnosis), 0);
+    assert_string_equal(kvmig_diagnosis_verdict(diagnosis), "FAILED");
+    kvmig_diagnosis_unref(diagnosis);
     kvmig_explanation_unref(why);
     kvmig_session_unref(f.session);
     f.session = NULL;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The diagnosis of a session: what it knows beside the view (its error, its last proof of where the guest is, its phase) is handed to
+ * the pure diagnosis (src/diagnose) as one more witness. Takes the context lock; no I/O; any thread.
+ */
+#include "diagnose/diagnose.h"
+#include "session/session_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What went wrong, in the words of whoever said it. */
+static void tell_error(struct kvmig__ask *ask, const struct kvmig_error *error)
+{
+    if (!error)
+        return;
+    kvmig__strlist_add_new(&ask->texts, error->message);
+    if (error->evidence)
+        kvmig__strlist_add_new(&ask->texts, error->evidence);
+}
+
+static void tell_end(struct kvmig__ask *ask, const struct kvmig_session *session)
+{
+    const char *proven = session->report->final_verdict;
+
+    switch (session->state) {
+    case KVMIG__ST_SUCCEEDED:
+        ask->told = "SUCCEEDED";
+        ask->told_strength = KVMIG__KNOWN_PROVEN;
+        break;
+    case KVMIG__ST_CANCELLED:
+        ask->told = "CANCELLED";
+        ask->told_strength = KVMIG__KNOWN_ENDED;
+        break;
+    case KVMIG__ST_FAILED:
+        ask->told = "FAILED";
+        ask->told_strength = KVMIG__KNOWN_TOLD;
+        break;
+    default:
+        ask->told =
+            proven && !kvmig__str_eq(proven, "RUNNING") && !kvmig__str_eq(proven, "NO_FINDING") ? proven : "UNDECIDED";
+        ask->told_strength = KVMIG__KNOWN_PROVEN;
+        break;
+    }
+}
+
+static void tell(struct kvmig__ask *ask, const struct kvmig_session *session)
+{
+    const struct kvmig__request *request = session->plan ? &session->plan->request : &session->request;
+
+    kvmig__request_copy(&ask->plan, request);
+    if (session->plan) {
+        kvmig__str_set(&ask->plan.vm, session->plan->vm);
+        kvmig__str_set(&ask->plan.source, session->plan->source);
+        kvmig__str_set(&ask->plan.target, session->plan->target);
+    }
+    tell_error(ask, session->call_error);
+    tell_error(ask, session->report->error);
+    if (kvmig__fsm_is_terminal((int32_t)session->state)) {
+        tell_end(ask, session);
+    } else {
+        ask->told = session->phase >= KVMIG_PHASE_RUNNING ? "RUNNING" : "WAITING";
+        ask->told_strength = session->phase >= KVMIG_PHASE_RUNNING ? KVMIG__KNOWN_RUNNING : KVMIG__KNOWN_WAITING;
+    }
+}
+
+int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagnosis **out_diagnosis)
+{
+    static const struct kvmig__view nothing = { .kube = NULL };
+    struct kvmig__ask ask = { .intent = KVMIG_INTENT_LOOK };
+    int32_t rc;
+
+    if (out_diagnosis)
+        *out_diagnosis = NULL;
+    if (!session || !out_diagnosis)
+        return kvmig__fail(kvmig__error_new(EINVAL, "kvmig_session_diagnose", NULL, NULL, "%s is NULL",
+                                            session ? "out_diagnosis" : "session"));
+    kvmig__context_lock(session->context);
+    tell(&ask, session);
+    rc = kvmig__diagnose(session->cluster ? kvmig__cluster_view(session->cluster) : &nothing, &ask, out_diagnosis);
+    kvmig__context_unlock(session->context);
+    kvmig__ask_clear(&ask);
+    return rc;
+}
