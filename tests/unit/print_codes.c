@@ -159,28 +159,37 @@ static const struct {
     { "LEFTOVERS", "Leftovers, cancels and drains" },
 };
 
-static const char *meaning_of(const char *code)
+/* Rows of the resolver say what may be done, not what the code means. */
+static const char *meaning_of(const char *code, bool *out_known)
 {
-    for (size_t i = 0; kvmig__code_at(i); i++)
-        if (!strcmp(kvmig__code_at(i)->code, code))
-            return kvmig__code_at(i)->meaning;
+    *out_known = false;
+    for (size_t i = 0; kvmig__code_at(i); i++) {
+        const struct kvmig__code *row = kvmig__code_at(i);
+
+        if (strcmp(row->code, code) != 0)
+            continue;
+        *out_known = true;
+        if (row->section != KVMIG__CODES_RESOLVER)
+            return row->meaning;
+    }
     return NULL;
 }
 
 static int print_cause(const struct kvmig__cause *cause)
 {
-    const char *meaning = meaning_of(cause->code);
+    bool known;
+    const char *meaning = meaning_of(cause->code, &known);
 
     printf("### %s\n\n", cause->code);
     if (meaning)
         printf("%c%s.\n\n", toupper((unsigned char)meaning[0]), meaning + 1);
-    else
+    if (!known)
         fprintf(stderr, "%s is not in codes.def\n", cause->code);
     printf("- **How it shows:** %s.\n- **What to do:** %s\n", cause->signs, cause->steps);
     if (*cause->avoid)
         printf("- **What not to do:** %s\n", cause->avoid);
     printf("\n");
-    return meaning ? 0 : 1;
+    return known ? 0 : 1;
 }
 
 static int print_troubleshooting(void)
