@@ -10,10 +10,11 @@
 
 #include "tool.h"
 
-static const struct command *const commands[] = {
-    &hosts_command, &plan_command,  &migrate_command,  &explain_command, &watch_command, &where_command,
-    &port_command,  &probe_command, &snapshot_command, &drain_command,   &cpu_command,   &diagnose_command
-};
+static const struct command *const commands[] = { &hosts_command,   &plan_command,  &migrate_command,
+                                                  &explain_command, &watch_command, &where_command,
+                                                  &port_command,    &probe_command, &snapshot_command,
+                                                  &drain_command,   &cpu_command,   &diagnose_command,
+                                                  &report_command };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void print_usage(FILE *out)

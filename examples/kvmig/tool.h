@@ -336,7 +336,7 @@ int targets_open(const struct command *command, struct kvmig_context *context, c
 
 /* ---- commands ---- */
 extern const struct command hosts_command, plan_command, migrate_command, where_command, port_command, probe_command,
-    explain_command, watch_command, snapshot_command, drain_command, cpu_command, diagnose_command;
+    explain_command, watch_command, snapshot_command, drain_command, cpu_command, diagnose_command, report_command;
 
 /* cmd_plan.c, also for migrate */
 int plan_make(const struct view *view, const struct settings *settings, struct kvmig_plan **out_plan);

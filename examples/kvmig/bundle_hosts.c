@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT-0 */
+/*
+ * What libvirt hosts tell for a bundle: the VM's XML (without secrets: they are never asked for), capabilities, state, versions, and the
+ * statistics of its job. One child process per host, with a deadline.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <libvirt/libvirt.h>
+
+#include "bundle.h"
+
+#define DEFAULT_TIMEOUT_MS 30000
+#define TICK_MS 20
+
+/* ---- one host, in the child ---- */
+
+struct host {
+    const struct settings *settings;
+    const char *dir, *side; /* "source", "target" */
+    virConnectPtr conn;
+    char name[64]; /* for file names */
+};
+
+static void write_text(const struct host *host, const char *what, char *text)
+{
+    char name[128];
+
+    if (!text)
+        return;
+    snprintf(name, sizeof(name), "%s-%s", host->name, what);
+    bundle_write(host->dir, name, text);
+    free(text);
+}
+
+static void write_json(const struct host *host, const char *what, struct json_object *json)
+{
+    char name[128];
+
+    snprintf(name, sizeof(name), "%s-%s", host->name, what);
+    bundle_write_json(host->dir, name, json);
+}
+
+static struct json_object *observation(const char *what)
+{
+    struct json_object *json = json_object_new_object();
+
+    json_object_object_add(json, "observation", json_object_new_string(what));
+    return json;
+}
+
+static struct json_object *version_text(unsigned long version)
+{
+    char text[48];
+
+    snprintf(text, sizeof(text), "%lu.%lu.%lu", version / 1000000, version / 1000 % 1000, version % 1000);
+    return json_object_new_string(text);
+}
+
+static void tell_versions(const struct host *host)
+{
+    struct json_object *json = observation("versions"), *side = json_object_new_object();
+    unsigned long version;
+
+    if (virConnectGetVersion(host->conn, &version) == 0 && version)
+        json_object_object_add(side, "qemu", version_text(version));
+    if (virConnectGetLibVersion(host->conn, &version) == 0)
+        json_object_object_add(side, "libvirt", version_text(version));
+    json_object_object_add(json, host->side, side);
+    write_json(host, "versions.json", json);
+}
+
+static const char *state_name(int state)
+{
+    static const char *const names[] = {
+        [VIR_DOMAIN_NOSTATE] = "no state", [VIR_DOMAIN_RUNNING] = "running",        [VIR_DOMAIN_BLOCKED] = "blocked",
+        [VIR_DOMAIN_PAUSED] = "paused",    [VIR_DOMAIN_SHUTDOWN] = "in shutdown",   [VIR_DOMAIN_SHUTOFF] = "shut off",
+        [VIR_DOMAIN_CRASHED] = "crashed",  [VIR_DOMAIN_PMSUSPENDED] = "pmsuspended"
+    };
+
+    return state >= 0 && (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "no state";
+}
+
+/* The reasons that a migration leaves; virsh's words. */
+static const char *reason_name(int state, int reason)
+{
+    if (state == VIR_DOMAIN_PAUSED) {
+        switch (reason) {
+        case VIR_DOMAIN_PAUSED_USER:
+            return "user";
+        case VIR_DOMAIN_PAUSED_MIGRATION:
+            return "migrating";
+        case VIR_DOMAIN_PAUSED_IOERROR:
+            return "I/O error";
+        case VIR_DOMAIN_PAUSED_POSTCOPY:
+            return "post-copy";
+        case VIR_DOMAIN_PAUSED_POSTCOPY_FAILED:
+            return "post-copy failed";
+        default:
+            return NULL;
+        }
+    }
+    if (state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED)
+        return "migrated";
+    if (state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_POSTCOPY)
+        return "post-copy";
+    return NULL;
+}
+
+static void tell_state(const struct host *host, virDomainPtr domain)
+{
+    struct json_object *json = observation("domain-state");
+    int state = 0, reason = 0;
+    const char *why = NULL;
+
+    json_object_object_add(json, "side", json_object_new_string(host->side));
+    json_object_object_add(json, "node", json_object_new_string(host->name));
+    json_object_object_add(json, "domain", json_object_new_string(host->settings->vm));
+    if (domain && virDomainGetState(domain, &state, &reason, 0) == 0)
+        why = reason_name(state, reason);
+    json_object_object_add(json, "state", json_object_new_string(domain ? state_name(state) : "absent"));
+    if (why)
+        json_object_object_add(json, "reason", json_object_new_string(why));
+    write_json(host, "state.json", json);
+}
+
+/* One line, with libvirt's own names. */
+static void tell_job(const struct host *host, virDomainPtr domain)
+{
+    virTypedParameterPtr params = NULL;
+    struct json_object *json;
+    int n = 0, type = VIR_DOMAIN_JOB_NONE;
+
+    if (virDomainGetJobStats(domain, &type, &params, &n, 0) < 0 || n == 0)
+        return;
+    json = json_object_new_object();
+    for (int i = 0; i < n; i++) {
+        if (params[i].type == VIR_TYPED_PARAM_ULLONG)
+            json_object_object_add(json, params[i].field, json_object_new_uint64(params[i].value.ul));
+        else if (params[i].type == VIR_TYPED_PARAM_INT)
+            json_object_object_add(json, params[i].field, json_object_new_int(params[i].value.i));
+    }
+    virTypedParamsFree(params, n);
+    write_json(host, "job.jsonl", json);
+}
+
+static void name_host(struct host *host)
+{
+    char *name = virConnectGetHostname(host->conn);
+
+    snprintf(host->name, sizeof(host->name), "%s", name ? name : host->side);
+    free(name);
+    for (char *p = host->name; *p; p++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", *p))
+            *p = '_';
+}
+
+static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side)
+{
+    struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "" };
+    virDomainPtr domain;
+
+    if (!host.conn)
+        return 1;
+    name_host(&host);
+    domain = virDomainLookupByName(host.conn, settings->vm);
+    if (!domain)
+        domain = virDomainLookupByUUIDString(host.conn, settings->vm);
+    tell_versions(&host);
+    tell_state(&host, domain);
+    write_text(&host, "capabilities.xml", virConnectGetCapabilities(host.conn));
+    write_text(&host, "domcapabilities.xml", virConnectGetDomainCapabilities(host.conn, NULL, NULL, NULL, NULL, 0));
+    if (domain) {
+        write_text(&host, "domain.xml", virDomainGetXMLDesc(domain, 0));
+        tell_job(&host, domain);
+        virDomainFree(domain);
+    }
+    virConnectClose(host.conn);
+    return 0;
+}
+
+/* ---- all hosts, in the parent ---- */
+
+static bool wait_for(pid_t child, uint64_t timeout_ms)
+{
+    const struct timespec tick = { 0, TICK_MS * 1000000L };
+    int status = 0;
+
+    for (uint64_t waited = 0; waited < timeout_ms; waited += TICK_MS) {
+        if (waitpid(child, &status, WNOHANG) == child)
+            return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        nanosleep(&tick, NULL);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+    return false;
+}
+
+size_t bundle_hosts(const struct settings *settings, const char *dir)
+{
+    const uint64_t timeout_ms = settings->call_timeout_ms ? settings->call_timeout_ms : DEFAULT_TIMEOUT_MS;
+    size_t answered = 0;
+
+    for (size_t i = 0; i < settings->uris.n; i++) {
+        const char *uri = settings->uris.v[i];
+        pid_t child;
+
+        fflush(NULL);
+        child = fork();
+        if (child == 0)
+            _exit(ask_host(settings, dir, uri, i == 0 ? "source" : "target"));
+        if (child < 0 || !wait_for(child, timeout_ms))
+            complain("report: %s does not answer; the bundle says nothing of it", uri);
+        else
+            answered++;
+    }
+    return answered;
+}
