@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# kvmig diagnose and kvmig report bundle: what is printed for people and for programs, exit statuses, what cannot be used. What diagnoses
+# come to is a matter of tests/cases.
+src=${top_srcdir:-.}
+. "$src/tests/unit/tool_lib.sh"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+unset KVMIG_HOSTS KUBECONFIG
+run() { run_tool "$@"; }
+
+cat >"$tmp/qemu.log" <<'END'
+2026-03-01T10:00:00.000000Z qemu-system-x86_64: Unknown savevm section or instance '0000:00:04.0/virtio-rng' 0
+2026-03-01T10:00:00.000100Z qemu-system-x86_64: load of migration failed: Invalid argument
+END
+echo '{"time": 0, "side": "source", "event": "SUSPENDED", "detail": "POSTCOPY"}
+{"time": 0.2, "side": "target", "event": "RESUMED", "detail": "POSTCOPY"}' >"$tmp/events"
+echo "nothing that anybody knows" >"$tmp/words"
+echo '{"intent": "cancel"}' >"$tmp/cancel.json"
+echo '[1' >"$tmp/broken.json"
+
+a_story_for_people() {
+    run 0 diagnose "$tmp/qemu.log"
+    out_has "(DEVICE_STATE_INCOMPATIBLE)"
+    out_has "What happened:"
+    out_has "2026-03-01T10:00:00Z"
+    out_has "virtio-rng"
+    run 0 diagnose "$tmp/events"
+    out_has "(POSTCOPY_ACTIVE)"
+    out_has "What not to do:"
+    out_has "Do not cancel"
+    err_is_empty
+}
+
+an_answer_for_programs() {
+    run 0 diagnose --json "$tmp/qemu.log"
+    out_json 'd["verdict"] == "DEVICE_STATE_INCOMPATIBLE" and d["target"] is None and d["findings"][0]["object"] == "device/0000:00:04.0/virtio-rng"'
+    out_json 'd["timeline"][0]["at"].startswith("2026-03-01T10:00:00") and d["actions"] == []'
+    run 0 diagnose --json --request "$tmp/cancel.json" "$tmp/events"
+    out_json 'd["verdict"] in ("POSTCOPY_ACTIVE", "REFUSED") and "ABORT_JOB" not in [a["code"] for a in d["actions"]]'
+}
+
+without_evidence_no_cause() {
+    run 0 diagnose "$tmp/words" --json
+    out_json 'd["verdict"] == "NO_FINDING" and not d["findings"]'
+}
+
+what_cannot_be_used() {
+    run 2 diagnose --request "$tmp/broken.json" "$tmp/words"
+    out_is_empty
+    err_has "broken.json"
+    run 2 diagnose
+}
+
+bundle() {
+    run 0 report bundle --vm test -c test:///default -o "$tmp/bundle"
+    out_has "$tmp/bundle"
+    [ -s "$(echo "$tmp"/bundle/*-domain.xml)" ] || fail "kvmig $what: no domain in the bundle"
+    run 0 diagnose --vm test "$tmp/bundle" --json
+    out_json 'd["verdict"] == "NO_FINDING" and d["vm"] == "test"'
+    run 7 report bundle --vm test -c test:///default -o "$tmp/bundle"
+    err_has "$tmp/bundle"
+    run 6 report bundle --vm test -c test:///nowhere.xml -o "$tmp/other"
+    err_has "test:///nowhere.xml"
+    run 2 report nothing --vm test -c test:///default -o "$tmp/third"
+}
+
+a_story_for_people
+an_answer_for_programs
+without_evidence_no_cause
+what_cannot_be_used
+bundle
+echo "$n runs"
+exit $bad
