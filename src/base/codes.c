@@ -44,6 +44,9 @@ static const char *const sections[KVMIG__N_CODE_SECTIONS] = {
     [KVMIG__CODES_PLAN_VERDICTS] = "PLAN_VERDICTS",
     [KVMIG__CODES_RESOLVER] = "RESOLVER",
     [KVMIG__CODES_ACTIONS] = "ACTIONS",
+    [KVMIG__CODES_DIAGNOSE] = "DIAGNOSE",
+    [KVMIG__CODES_DIAGNOSE_VERDICTS] = "DIAGNOSE_VERDICTS",
+    [KVMIG__CODES_DIAGNOSE_ACTIONS] = "DIAGNOSE_ACTIONS",
 };
 
 const struct kvmig__code *kvmig__code_at(size_t index)

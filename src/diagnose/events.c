@@ -37,7 +37,7 @@ static void take(struct seen *seen, const struct kvmig__fact_job_event *event)
 
     seen->last = event;
     take_status(seen, event->status);
-    if (is(event, "SUSPENDED", "POSTCOPY_FAILED") || is(event, "SUSPENDED", "POSTCOPY_FAILED_RECOVER")) {
+    if (is(event, "SUSPENDED", "POSTCOPY_FAILED")) {
         seen->failed = true;
         seen->recovering = false;
     } else if (is(event, "SUSPENDED", "POSTCOPY") && !on_target) {
