@@ -74,6 +74,51 @@ void kvmig__case_override(struct kvmig__case *c, const char *code, const char *w
     kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
 }
 
+void kvmig__case_drop(struct kvmig_findings *list, const char *code)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (kvmig__str_eq(list->v[i].code, code))
+            kvmig__finding_clear(&list->v[i]);
+        else
+            list->v[kept++] = list->v[i];
+    }
+    list->n = kept;
+}
+
+int32_t kvmig__case_job(const struct kvmig__case *c)
+{
+    const char *job = c->ask->job;
+
+    for (size_t i = 0; i < c->facts->jobs.n && !job; i++)
+        if (!c->facts->jobs.v[i].incoming)
+            job = c->facts->jobs.v[i].type;
+    if (!job || kvmig__str_eq(job, "unknown"))
+        return 0;
+    return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
+}
+
+const char *kvmig__case_place(const struct kvmig__case *c)
+{
+    static const char *const nowhere[] = { "UNDECIDED", "SPLIT_BRAIN", "VM_LOST" },
+                             *const there[] = { "SUCCEEDED", "SUCCEEDED_UNREPORTED" },
+                             *const here[] = { "FAILED", "FAILED_SOURCE_PAUSED" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(nowhere); i++)
+        if (kvmig__str_eq(c->state, nowhere[i]))
+            return NULL;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(there); i++)
+        if (kvmig__str_eq(c->state, there[i]) && c->target && (c->strength >= KVMIG__KNOWN_PROVEN || !c->vmi))
+            return c->target;
+    if (c->vmi)
+        return c->vmi->node;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(here); i++)
+        if (kvmig__str_eq(c->state, here[i]))
+            return c->source;
+    return NULL;
+}
+
 void kvmig__case_clear(struct kvmig__case *c)
 {
     for (size_t i = 0; i < c->said.n; i++) {
@@ -87,5 +132,6 @@ void kvmig__case_clear(struct kvmig__case *c)
     free(c->vm);
     free(c->vm_object);
     free(c->why);
+    kvmig__follow_clear(&c->follow);
     *c = (struct kvmig__case){ .view = NULL };
 }

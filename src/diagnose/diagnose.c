@@ -34,6 +34,7 @@ static void look_at_all(struct kvmig__case *c)
     kvmig__diagnose_pods(c);
     kvmig__diagnose_volumes(c);
     kvmig__diagnose_texts(c);
+    kvmig__diagnose_refuted(c);
     kvmig__diagnose_events(c);
     kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);

@@ -11,6 +11,7 @@
 #include "cluster/facts.h"
 #include "cluster/kube.h"
 #include "cluster/model.h"
+#include "kubernetes/follow.h"
 #include "plan/plan_internal.h"
 #include <kvmig/diagnose.h>
 
@@ -80,6 +81,7 @@ struct kvmig__case {
         struct kvmig__said *v;
         size_t n;
     } said;
+    struct kvmig__follow follow; /* of vmim, if there is a VMI too (kube.c) */
     /* ---- what was found ---- */
     struct kvmig_findings findings, actions;
     struct kvmig__moments moments;
@@ -105,6 +107,12 @@ void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, con
     KVMIG__PRINTF(4, 5);
 /* The same, whatever was known: what is asked for has another answer than what happened. */
 void kvmig__case_override(struct kvmig__case *c, const char *code, const char *why);
+/* Takes back findings, or actions, of that code. */
+void kvmig__case_drop(struct kvmig_findings *list, const char *code);
+/* Whether a job runs on the source, as it was observed: 1, -1 = none does, 0 = not known. */
+int32_t kvmig__case_job(const struct kvmig__case *c);
+/* The node where the guest is proven to run; NULL = that is not proven. After sides.c. */
+const char *kvmig__case_place(const struct kvmig__case *c);
 void kvmig__case_clear(struct kvmig__case *c);
 
 /* ---- what happened when (moments.c) ---- */
@@ -117,6 +125,7 @@ void kvmig__moments_clear(struct kvmig__moments *moments);
 /* ---- the kinds of evidence, in the order in which they are looked at ---- */
 int32_t kvmig__diagnose_subject(struct kvmig__case *c); /* subject.c: which VM, which migration, which hosts */
 void kvmig__diagnose_kube(struct kvmig__case *c); /* kube.c: waits and outcomes in KubeVirt */
+void kvmig__diagnose_refuted(struct kvmig__case *c); /* kube.c: what texts say and objects refute */
 void kvmig__diagnose_texts(struct kvmig__case *c); /* texts.c: logs, messages, events, conditions */
 void kvmig__diagnose_events(struct kvmig__case *c); /* events.c: events of the job */
 void kvmig__diagnose_series(struct kvmig__case *c); /* series.c: statistics over time */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A migration in KubeVirt: takes over what the explanation of waits concludes from the objects (session/explain_kube.c), as state and
- * findings. Pure.
+ * A migration in KubeVirt: takes over what the explanation of waits concludes from the objects (session/explain_kube.c), as state,
+ * findings and actions, and checks it against what was seen beside the objects. Pure; the follower it fills belongs to the case.
  */
 #include "diagnose/diagnose.h"
 #include "session/explain.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *code;
@@ -29,6 +30,16 @@ static const struct {
     { "UNDECIDED", KVMIG__KNOWN_TOLD },
 };
 
+/* Remarks of a wait that is within normal times are none; these are facts of their own. */
+static const char *const remarks[] = { "LEFTOVER_SOURCE_POD" };
+
+static const struct {
+    const char *finding, *action, *text;
+} remedies[] = {
+    { "LEFTOVER_TARGET_POD", "DELETE_TARGET_POD", "Delete the target launcher that is left: the guest is not in it." },
+    { "STALE_ACTIVE_POD", "DELETE_STALE_POD", "Delete the launcher that has ended." },
+};
+
 static void take_state(struct kvmig__case *c, const char *code, const char *why)
 {
     for (size_t i = 0; code && i < KVMIG__N_ELEMENTS(states); i++)
@@ -44,22 +55,81 @@ static bool is_state(const char *code)
     return false;
 }
 
-static void take_wait(struct kvmig__case *c, const struct kvmig__wait *wait)
+static bool is_remark(const char *code)
 {
-    struct kvmig__detail detail = { 0 };
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(remarks); i++)
+        if (kvmig__str_eq(remarks[i], code))
+            return true;
+    return false;
+}
+
+/* A job that is seen on the source is in flight, whatever the API has lost. */
+static bool is_refuted(const struct kvmig__case *c, const struct kvmig__wait *wait)
+{
+    return kvmig__str_eq(wait->code, "STALE_MIGRATION_STATE") && kvmig__case_job(c) > 0;
+}
+
+static void propose(struct kvmig__case *c, const struct kvmig__wait *wait)
+{
+    for (size_t i = 0; wait->severity >= KVMIG_SEVERITY_ERROR && i < KVMIG__N_ELEMENTS(remedies); i++)
+        if (kvmig__str_eq(remedies[i].finding, wait->code))
+            kvmig__case_act(c, remedies[i].action, kvmig__strdup(wait->object), NULL, "%s", remedies[i].text);
+}
+
+static void take_wait(struct kvmig__case *c, struct kvmig__wait *wait)
+{
+    struct kvmig__detail detail = wait->detail; /* taken over */
 
     if (is_state(wait->code)) {
         take_state(c, wait->code, wait->condition);
         return;
     }
-    if (wait->severity < KVMIG_SEVERITY_WARN)
+    if ((wait->severity < KVMIG_SEVERITY_WARN && !is_remark(wait->code)) || is_refuted(c, wait))
         return;
-    if (wait->evidence)
+    wait->detail = (struct kvmig__detail){ 0 };
+    if (wait->evidence && !detail.n)
         kvmig__detail_str(&detail, "evidence", wait->evidence);
     if (wait->limit)
         kvmig__detail_str(&detail, "limit", wait->limit);
     kvmig__case_note(c, wait->code, wait->severity, kvmig__strdup(wait->object ? wait->object : c->vm_object), &detail,
                      wait->hint, "%s", wait->condition ? wait->condition : wait->code);
+    propose(c, wait);
+}
+
+/* In post-copy the guest runs on the target; stopped there, and by nobody's wish, it has lost its source. */
+static void look_at_pause(struct kvmig__case *c)
+{
+    const struct kvmig__kube_migration_state *state = &c->vmi->migration;
+    const struct kvmig__kube_condition *paused = kvmig__kube_condition(&c->vmi->conditions, "Paused");
+
+    if (!paused || !kvmig__str_eq(paused->status, "True") || kvmig__str_eq(paused->reason, "PausedByUser") ||
+        kvmig__str_eq(paused->reason, "PausedIOError") || !state->present || !kvmig__str_eq(state->mode, "PostCopy") ||
+        state->completed || !state->target_node || !kvmig__str_eq(state->target_node, c->vmi->node))
+        return;
+    c->strength = KVMIG__KNOWN_NONE; /* more exact than that post-copy is active */
+    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "POSTCOPY_FAILED",
+                      "the guest was switched in post-copy, and is stopped on the target");
+}
+
+static void look_at_switch(struct kvmig__case *c)
+{
+    struct kvmig__detail detail = { 0 };
+    const char *why = c->follow.postcopy_seen ? "post-copy was begun" : "the target's domain is ready";
+
+    if (c->follow.end != KVMIG__END_OPEN || c->follow.completed || c->follow.failed ||
+        (!c->follow.postcopy_seen && !c->follow.domain_ready_ms))
+        return;
+    kvmig__detail_str(&detail, "evidence", why);
+    kvmig__case_note(c, "POINT_OF_NO_RETURN", KVMIG_SEVERITY_WARN, kvmig__strdup(c->vm_object), &detail,
+                     "Do not cancel: the guest's newest state is on the target.",
+                     "The guest has been switched to the target; the source cannot take over any more.");
+}
+
+/* A refusal that speaks of a migration in flight is wrong where the objects show that there is none. */
+void kvmig__diagnose_refuted(struct kvmig__case *c)
+{
+    if (kvmig__findings_has(&c->findings, "STALE_MIGRATION_STATE"))
+        kvmig__case_drop(&c->findings, "MIGRATION_IN_PROGRESS");
 }
 
 void kvmig__diagnose_kube(struct kvmig__case *c)
@@ -68,11 +138,17 @@ void kvmig__diagnose_kube(struct kvmig__case *c)
 
     if (!c->kube || !c->vmi)
         return;
+    kvmig__follow_init(&c->follow, c->vmi, c->vmim);
+    kvmig__follow_update(&c->follow, c->kube, c->now_ms);
     explanation = kvmig__explanation_new();
-    kvmig__explain_kube(explanation, c->kube, c->vmi, c->vmim, NULL, c->now_ms);
+    kvmig__explain_kube(explanation, c->kube, c->vmi, c->vmim, &c->follow, c->now_ms);
     for (size_t i = 0; i < explanation->waits.n; i++)
         take_wait(c, &explanation->waits.v[i]);
     kvmig__explanation_finish(explanation);
     take_state(c, explanation->verdict, explanation->summary);
     kvmig_explanation_unref(explanation);
+    if (!c->target)
+        c->target = c->follow.target_node;
+    look_at_pause(c);
+    look_at_switch(c);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Launchers and attachment pods: what the VM's status says of them against what they are, and what pods say of themselves where no VM is
- * given. Pure.
+ * What is left to say of launchers and attachment pods once their waits are explained (kube.c), and how a migration stands whose VM is
+ * not among what was given. Pure.
  */
 #include "diagnose/diagnose.h"
 
@@ -10,54 +10,40 @@
 
 /* ---- a migration without its VMI ---- */
 
+/* The limit in time depends on the size of the VM, which is not known: of the two timers only what is shorter than any such limit can be
+ * told. */
+static void from_abort(struct kvmig__case *c, const struct kvmig__kube_migration_state *state)
+{
+    const int64_t lasted = state->start_ms && state->end_ms > state->start_ms ? state->end_ms - state->start_ms : 0;
+    const uint64_t progress_s = state->config.progress_s, per_gb_s = state->config.completion_s_per_gb;
+
+    if (state->abort_requested)
+        kvmig__case_state(c, KVMIG__KNOWN_ENDED, "CANCELLED_BY_USER", "abortRequested, and the copy was aborted");
+    else if (lasted && progress_s && progress_s != KVMIG__UNKNOWN && per_gb_s != KVMIG__UNKNOWN &&
+             (uint64_t)lasted >= progress_s * 1000 && (uint64_t)lasted < per_gb_s * 1000)
+        kvmig__case_state(c, KVMIG__KNOWN_ENDED, "ABORTED_BY_PROGRESS_TIMEOUT",
+                          "it was aborted without a request, after the limit of time without progress");
+    else
+        kvmig__case_state(c, KVMIG__KNOWN_ENDED, "CANCELLED", "the copy was aborted; who asked is not on record");
+}
+
 static void from_migration(struct kvmig__case *c)
 {
+    const struct kvmig__kube_migration_state *state = &c->vmim->state;
     const char *phase = c->vmim->phase;
 
     if (kvmig__str_eq(phase, "Succeeded"))
         kvmig__case_state(c, KVMIG__KNOWN_ENDED, "SUCCEEDED", "the migration object says so");
+    else if (kvmig__str_eq(phase, "Failed") && kvmig__str_eq(state->abort_status, "Succeeded"))
+        from_abort(c, state);
     else if (kvmig__str_eq(phase, "Failed"))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the migration object says so");
+    else if (kvmig__str_eq(phase, "Running") && kvmig__str_eq(state->mode, "PostCopy"))
+        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "POSTCOPY_ACTIVE", "the migration object says so");
     else if (kvmig__str_eq(phase, "Running"))
         kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the migration object says so");
     else
         kvmig__case_state(c, KVMIG__KNOWN_WAITING, "WAITING", "the migration has not begun to copy");
-}
-
-/* ---- activePods ---- */
-
-static const struct kvmig__kube_pod *pod_by_uid(const struct kvmig__case *c, const char *uid)
-{
-    return (const struct kvmig__kube_pod *)kvmig__kube_find_uid(c->kube, KVMIG__KUBE_POD, uid);
-}
-
-static bool is_open(const struct kvmig__case *c)
-{
-    return c->vmim && !kvmig__vmim_is_final(c->vmim);
-}
-
-static void stale_pod(struct kvmig__case *c, const struct kvmig__kube_pod *pod)
-{
-    struct kvmig__detail detail = { 0 };
-    char *object = kvmig__asprintf("pod/%s/%s", pod->meta.ns ? pod->meta.ns : "", pod->meta.name);
-
-    kvmig__detail_str(&detail, "uid", pod->meta.uid);
-    kvmig__detail_str(&detail, "phase", pod->phase);
-    kvmig__detail_str(&detail, "node", pod->node);
-    kvmig__case_note(c, "STALE_ACTIVE_POD", KVMIG_SEVERITY_ERROR, kvmig__strdup(object), &detail,
-                     "Delete that pod; the one in which the VM runs must be left alone.",
-                     "activePods lists a launcher that has ended, and the migration waits for it.");
-    kvmig__case_act(c, "DELETE_STALE_POD", object, NULL, "Delete the launcher that has ended: %s.", pod->meta.name);
-}
-
-static void look_at_active_pods(struct kvmig__case *c)
-{
-    for (size_t i = 0; is_open(c) && i < c->vmi->active_pods.n; i++) {
-        const struct kvmig__kube_pod *pod = pod_by_uid(c, c->vmi->active_pods.v[i].key);
-
-        if (pod && kvmig__pod_is_final(pod) && c->vmi->active_pods.n > 1 && !kvmig__str_eq(pod->node, c->vmi->node))
-            stale_pod(c, pod);
-    }
 }
 
 /* ---- attachment pods ---- */
@@ -76,7 +62,7 @@ static void name_volumes(struct kvmig__case *c)
         kvmig__detail_str(&detail, "volume", volume->name);
         kvmig__case_note(c, "ATTACHMENT_POD_MISSING", KVMIG_SEVERITY_ERROR, kvmig__asprintf("volume/%s", volume->name),
                          &detail, "Cancel the migration and start it again: nothing has been copied.",
-                         "The hotplugged volume has no attachment pod on the target, and none will be made any more.");
+                         "The hotplugged volume has no attachment pod on the target.");
     }
 }
 
@@ -84,7 +70,5 @@ void kvmig__diagnose_pods(struct kvmig__case *c)
 {
     if (c->vmim && !c->vmi)
         from_migration(c);
-    if (c->vmi && kvmig__kube_is_known(c->kube, KVMIG__KUBE_POD))
-        look_at_active_pods(c);
     name_volumes(c);
 }

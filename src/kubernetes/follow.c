@@ -269,6 +269,20 @@ static void look_at_source(struct kvmig__follow *follow, const struct kvmig__kub
         kvmig__str_set(&follow->source_ip, pod->ip);
 }
 
+/* Once more if names of launchers were learnt that other events are about. */
+static void take_events(struct kvmig__follow *follow, const struct kvmig__kube *kube)
+{
+    size_t names;
+
+    do {
+        names = follow->target_pod_names.n;
+        KVMIG__KUBE_EACH(kube, EVENT, event)
+        {
+            kvmig__follow_take_event(follow, event);
+        }
+    } while (follow->target_pod_names.n > names);
+}
+
 bool kvmig__follow_update(struct kvmig__follow *follow, const struct kvmig__kube *kube, int64_t now_ms)
 {
     const uint64_t before = fingerprint(follow);
@@ -276,10 +290,7 @@ bool kvmig__follow_update(struct kvmig__follow *follow, const struct kvmig__kube
 
     look_at_vmim(follow, kube);
     /* Events before pods: what a pod says of itself now outweighs what was said of it. */
-    KVMIG__KUBE_EACH(kube, EVENT, event)
-    {
-        kvmig__follow_take_event(follow, event);
-    }
+    take_events(follow, kube);
     vmi = kvmig__follow_vmi(follow, kube);
     if (vmi)
         kvmig__follow_take_vmi(follow, vmi);

@@ -105,6 +105,7 @@ struct kvmig__follow {
     const char *pod_trouble_code; /* static: what the newest warning about its pods is about; NULL = none */
     char *pod_trouble; /* its text: volumes, network */
     int64_t pod_trouble_ms; /* when it was said last */
+    int64_t lost_word_ms; /* when something was said last of a launcher that is gone */
 };
 
 void kvmig__follow_init(

@@ -406,6 +406,25 @@ static const char *pod_trouble_code(const struct kvmig__kube_event *event)
     return NULL;
 }
 
+/* Of a launcher that is not there any more (or never was seen), what the scheduler and the kubelet said last. */
+static void take_lost_word(struct kvmig__follow *follow, const struct kvmig__kube_event *event)
+{
+    if (event->last_ms < follow->lost_word_ms)
+        return;
+    if (kvmig__str_eq(event->reason, "FailedScheduling")) {
+        kvmig__str_set(&follow->unschedulable, event->message ? event->message : event->reason);
+    } else if (kvmig__str_eq(event->reason, "Scheduled")) {
+        kvmig__str_set(&follow->unschedulable, NULL);
+    } else if (kvmig__str_eq(event->reason, "Failed") && contains(event->message, "Failed to pull image")) {
+        kvmig__str_set(&follow->image_pull, event->message);
+    } else if (kvmig__str_eq(event->reason, "Pulled")) {
+        kvmig__str_set(&follow->image_pull, NULL);
+    } else {
+        return;
+    }
+    follow->lost_word_ms = event->last_ms;
+}
+
 static void take_pod_event(struct kvmig__follow *follow, const struct kvmig__kube_event *event)
 {
     const char *code = pod_trouble_code(event);
@@ -428,6 +447,10 @@ void kvmig__follow_take_event(struct kvmig__follow *follow, const struct kvmig__
     else if (is_about(event, "Pod", follow->ns, follow->target_pod, follow->target_pod_uid) ||
              is_about(event, "Pod", follow->ns, follow->attachment_pod, NULL))
         take_pod_event(follow, event);
+    if (kvmig__str_eq(event->about_kind, "Pod") && kvmig__str_eq(event->about_ns, follow->ns) &&
+        kvmig__strlist_has(&follow->target_pod_names, event->about_name) && !follow->target_started_ms &&
+        (follow->target_pod_gone || !follow->target_pod))
+        take_lost_word(follow, event);
 }
 
 /* ---- endpoint slices ---- */

@@ -6,6 +6,7 @@
 #ifndef KVMIG_SRC_EXPLAIN_H
 #define KVMIG_SRC_EXPLAIN_H
 
+#include "base/finding_internal.h"
 #include "cluster/kube.h"
 #include "kubernetes/follow.h"
 #include <kvmig/explain.h>
@@ -14,6 +15,7 @@ struct kvmig__wait { /* all owned; as struct kvmig_wait */
     char *code, *object, *waits_for, *condition, *evidence, *limit, *hint;
     int64_t since_ms, ends_ms;
     int32_t severity, depth;
+    struct kvmig__detail detail; /* the values that matter, by name, for the diagnosis; owned */
 };
 struct kvmig_explanation {
     uint32_t refs; /* atomic */
@@ -42,6 +44,10 @@ void kvmig__explain_kube(struct kvmig_explanation *explanation, const struct kvm
  * into counts per reason. *out_total: nodes in all. Returns how many reasons; reasons are owned by out (clear it with
  * kvmig__pairs_clear: key = reason, value = count). */
 size_t kvmig__scheduler_message(const char *message, uint32_t *out_total, struct kvmig__pairs *out);
+/* The same as members of a detail: nodes in all, and each reason with its count. */
+void kvmig__scheduler_detail(const char *message, struct kvmig__detail *out);
+/* "... exceeded quota: NAME, requested: R, used: U, limited: L": what was asked for and what there is. */
+void kvmig__quota_detail(const char *message, struct kvmig__detail *out);
 /* Per node but source (may be NULL), the labels that the pod's selector wants and the node lacks: "node-b lacks: zone=z1, rack". Those
  * that lack the fewest come first. Owned list; returns how many nodes were left out of it. */
 size_t kvmig__missing_labels(const struct kvmig__kube *kube, const struct kvmig__kube_pod *pod, const char *source,

@@ -64,6 +64,63 @@ static void add_unproven(const struct kvmig__explain *x)
     wait->since_ms = since;
 }
 
+/* "container NAME: REASON: MESSAGE" as the follower keeps it; the reference stands in quotes within the message, if at all. */
+static void add_image(const char *text, struct kvmig__detail *out)
+{
+    const char *name = strncmp(text, "container ", 10) == 0 ? text + 10 : text, *open = strchr(text, '"');
+    char *container = kvmig__strndup(name, strcspn(name, ":"));
+    char *reference = open ? kvmig__strndup(open + 1, strcspn(open + 1, "\"")) : NULL;
+
+    if (name != text)
+        kvmig__detail_str(out, "container", container);
+    if (reference)
+        kvmig__detail_str(out, "reference", reference);
+    free(container);
+    free(reference);
+}
+
+/* The migration of the VM that is under way beside the one that is over. */
+static const char *other_uid(const struct kvmig__explain *x)
+{
+    KVMIG__KUBE_EACH(x->kube, VMIM, vmim)
+    {
+        if (kvmig__str_eq(vmim->meta.ns, x->follow->ns) && kvmig__str_eq(vmim->vmi, x->follow->vmi) &&
+            !kvmig__str_eq(vmim->meta.uid, x->follow->vmim_uid) && !kvmig__vmim_is_final(vmim))
+            return vmim->meta.uid;
+    }
+    return x->vmi && x->vmi->migration.present && !x->vmi->migration.completed && !x->vmi->migration.failed
+               ? x->vmi->migration.uid
+               : NULL;
+}
+
+static void add_detail(const struct kvmig__explain *x, struct kvmig__wait *wait)
+{
+    const struct kvmig__follow *follow = x->follow;
+
+    if (!strcmp(follow->verdict, "TARGET_UNSCHEDULABLE"))
+        kvmig__scheduler_detail(follow->unschedulable, &wait->detail);
+    else if (!strcmp(follow->verdict, "TARGET_IMAGE_PULL") && follow->image_pull)
+        add_image(follow->image_pull, &wait->detail);
+    else if (!strcmp(follow->verdict, "QUOTA_EXCEEDED"))
+        kvmig__quota_detail(follow->quota, &wait->detail);
+    else if (!strcmp(follow->verdict, "MIGRATION_IN_PROGRESS") && other_uid(x))
+        kvmig__detail_str(&wait->detail, "uid", other_uid(x));
+}
+
+/* A cause that lies with the target's pod is told of that pod. */
+static char *end_object(const struct kvmig__explain *x)
+{
+    static const char *const codes[] = { "TARGET_UNSCHEDULABLE", "TARGET_IMAGE_PULL" };
+    const char *pod = x->follow->target_pod                ? x->follow->target_pod
+                      : x->follow->target_pod_names.n == 1 ? x->follow->target_pod_names.v[0]
+                                                           : NULL;
+
+    for (size_t i = 0; pod && i < KVMIG__N_ELEMENTS(codes); i++)
+        if (!strcmp(x->follow->verdict, codes[i]))
+            return kvmig__explain_name("pod", x->follow->ns, pod);
+    return migration_name(x);
+}
+
 void kvmig__explain_end(const struct kvmig__explain *x)
 {
     const struct kvmig__follow *follow = x->follow;
@@ -73,8 +130,9 @@ void kvmig__explain_end(const struct kvmig__explain *x)
         add_unproven(x);
         return;
     }
-    wait = kvmig__explain_link(x, follow->verdict, severity_of(follow->verdict), 0, migration_name(x), "%s",
+    wait = kvmig__explain_link(x, follow->verdict, severity_of(follow->verdict), 0, end_object(x), "%s",
                                end_text(follow->end));
+    add_detail(x, wait);
     wait->evidence = kvmig__strdup(follow->evidence);
     wait->since_ms = follow->end_ms ? follow->end_ms : follow->stage_since_ms;
     if (!x->to->verdict)
@@ -125,8 +183,54 @@ static void left_target(const struct kvmig__explain *x)
                                "the target launcher must end: no migration owns it any more");
     wait->evidence =
         kvmig__asprintf("phase %s, and the migration is over", x->target->phase ? x->target->phase : "unset");
+    kvmig__detail_str(&wait->detail, "node", x->target->node);
     wait->since_ms = since;
     wait->hint = kvmig__strdup("Delete that pod; the guest runs on the source.");
+}
+
+/* Nothing of it is in flight, and the guest is proven to be elsewhere. */
+static bool is_left(const struct kvmig__explain *x, const struct kvmig__kube_pod *pod)
+{
+    const struct kvmig__kube_migration_state *state = &x->vmi->migration;
+    const char *job = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/migrationJobUID");
+    const char *maker = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/created-by");
+    const char *id = kvmig__pairs_get(&pod->meta.labels, "vmi.kubevirt.io/id");
+    const bool ours = maker ? kvmig__str_eq(maker, x->vmi->meta.uid) : kvmig__str_eq(id, x->vmi->meta.name);
+
+    if (!job || !ours || !kvmig__pod_is_launcher(pod) || !kvmig__str_eq(pod->meta.ns, x->vmi->meta.ns) ||
+        kvmig__pod_is_final(pod) || pod->meta.deleted_ms || kvmig__str_eq(pod->node, x->vmi->node) ||
+        kvmig__kube_find_uid(x->kube, KVMIG__KUBE_VMIM, job))
+        return false;
+    if (kvmig__str_eq(state->source_pod, pod->meta.name)) /* it has brought the guest here, and ends */
+        return false;
+    return !state->present || !kvmig__str_eq(state->uid, job) || state->failed;
+}
+
+static void left_targets(const struct kvmig__explain *x)
+{
+    if (!x->pods_known || !kvmig__kube_is_known(x->kube, KVMIG__KUBE_VMIM) || !x->vmi->node ||
+        !kvmig__str_eq(x->vmi->phase, "Running"))
+        return;
+    KVMIG__KUBE_EACH(x->kube, POD, pod)
+    {
+        const int64_t since =
+            pod->meta.created_ms > x->follow->stage_since_ms ? pod->meta.created_ms : x->follow->stage_since_ms;
+        struct kvmig__wait *wait;
+
+        if (!is_left(x, pod))
+            continue;
+        wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD",
+                                   since && x->now_ms ? kvmig__explain_grade(x, since, 0, LEFT_TARGET_ERROR_S)
+                                                      : KVMIG_SEVERITY_ERROR,
+                                   1, kvmig__explain_name("pod", pod->meta.ns, pod->meta.name),
+                                   "a target launcher is left of a migration that is gone");
+        wait->evidence =
+            kvmig__asprintf("no migration has the UID %s; the VM runs on %s",
+                            kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/migrationJobUID"), x->vmi->node);
+        kvmig__detail_str(&wait->detail, "node", pod->node);
+        wait->since_ms = since;
+        wait->hint = kvmig__strdup("Delete that pod; the guest is not in it.");
+    }
 }
 
 /* ---- states and marks of the VM ---- */
@@ -152,6 +256,7 @@ static void stale_state(const struct kvmig__explain *x)
                                kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
                                "migrationState of the VM is neither completed nor failed, but nothing is in flight");
     wait->evidence = kvmig__asprintf("migrationUid %s; no migration has that UID, and no target pod lives", state->uid);
+    kvmig__detail_str(&wait->detail, "uid", state->uid);
     wait->since_ms = state->start_ms;
     wait->hint =
         kvmig__strdup("It may block later migrations. Prove on which node the guest runs before it is mended.");
@@ -168,6 +273,7 @@ static void evacuation_pending(const struct kvmig__explain *x)
                                kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
                                "the VM is still marked for eviction from %s: KubeVirt will migrate it again", node);
     wait->evidence = kvmig__asprintf("status.evacuationNodeName %s", node);
+    kvmig__detail_str(&wait->detail, "node", node);
     wait->hint = kvmig__strdup("Use the evacuate/cancel subresource if it is to stay.");
 }
 
@@ -195,6 +301,7 @@ void kvmig__explain_left(const struct kvmig__explain *x)
     left_source(x);
     left_target(x);
     if (x->vmi) {
+        left_targets(x);
         stale_state(x);
         evacuation_pending(x);
     }

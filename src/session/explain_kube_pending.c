@@ -146,8 +146,11 @@ static bool explain_live_pods(const struct kvmig__explain *x)
 /* activePods lists pods that have ended as well; versions of KubeVirt have waited for such a one for ever. */
 static bool explain_stale_active_pod(const struct kvmig__explain *x)
 {
+    const int64_t since = x->follow->stage_since_ms;
+
+    /* of a moment that nobody dated it is not known that it is within normal times */
     if (!x->pods_known || x->vmi->active_pods.n < 2 ||
-        kvmig__explain_grade(x, x->follow->stage_since_ms, UNEXPLAINED_WARN_S, 0) == KVMIG_SEVERITY_INFO)
+        (since && x->now_ms && kvmig__explain_grade(x, since, UNEXPLAINED_WARN_S, 0) == KVMIG_SEVERITY_INFO))
         return false;
     for (size_t i = 0; i < x->vmi->active_pods.n; i++) {
         const char *uid = x->vmi->active_pods.v[i].key;
@@ -160,8 +163,13 @@ static bool explain_stale_active_pod(const struct kvmig__explain *x)
         wait = kvmig__explain_link(x, "STALE_ACTIVE_POD", KVMIG_SEVERITY_ERROR, 1,
                                    kvmig__explain_name("pod", x->vmi->meta.ns, pod ? pod->meta.name : uid),
                                    "activePods of the VM lists a pod that has ended");
-        wait->since_ms = x->follow->stage_since_ms;
-        wait->hint = kvmig__strdup("Delete the launcher pod that has ended.");
+        kvmig__detail_str(&wait->detail, "uid", uid);
+        if (pod) {
+            kvmig__detail_str(&wait->detail, "phase", pod->phase);
+            kvmig__detail_str(&wait->detail, "node", pod->node);
+        }
+        wait->since_ms = since;
+        wait->hint = kvmig__strdup("Delete the launcher pod that has ended; leave the one in which the VM runs alone.");
         return true;
     }
     return false;

@@ -89,6 +89,10 @@ static bool explain_image(const struct kvmig__explain *x, const struct kvmig__ku
         wait->evidence =
             kvmig__asprintf("container %s, waiting: %s%s%s", container->name ? container->name : "?", container->reason,
                             container->message ? ": " : "", container->message ? container->message : "");
+        kvmig__detail_str(&wait->detail, "container", container->name);
+        kvmig__detail_str(&wait->detail, "reference", container->image);
+        kvmig__detail_str(&wait->detail, "reason", container->reason);
+        kvmig__detail_str(&wait->detail, "node", pod->node);
         wait->since_ms = pod->meta.created_ms;
         set_pending_limit(x, pod, wait);
         wait->hint =
@@ -174,6 +178,26 @@ static bool is_deadlock(const struct kvmig__explain *x, const struct kvmig__kube
            (names_logical_port(event->message) || (is_waiting_for_port(event->message) && is_lasting(x, event)));
 }
 
+/* Who waits for whom, each for the next, the last one for the first. */
+static void add_circle(const struct kvmig__explain *x, const struct kvmig__kube_pod *pod, struct kvmig__wait *wait)
+{
+    struct kvmig__strlist chain = { 0 };
+    char *links[] = {
+        kvmig__asprintf("migration/%s/%s: Pending until its pods are ready", x->follow->ns, x->follow->vmim),
+        x->attachment == pod ? NULL : kvmig__asprintf("attachment pod: made once the launcher is ready"),
+        kvmig__asprintf("pod/%s/%s: ready once its network is", pod->meta.ns, pod->meta.name),
+        kvmig__asprintf("network: set up in the phase Scheduling of migration/%s/%s", x->follow->ns, x->follow->vmim),
+    };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(links); i++) {
+        if (links[i])
+            kvmig__strlist_add(&chain, links[i]);
+        free(links[i]);
+    }
+    kvmig__detail_list(&wait->detail, "chain", &chain);
+    kvmig__strlist_clear(&chain);
+}
+
 static void explain_network(const struct kvmig__explain *x, const struct kvmig__kube_pod *pod,
                             const struct kvmig__kube_event *event, int32_t depth)
 {
@@ -189,6 +213,8 @@ static void explain_network(const struct kvmig__explain *x, const struct kvmig__
                  : "the pod's network is not ready");
     wait->waits_for = kvmig__strdup("network");
     wait->evidence = kvmig__asprintf("event %s: %s", event->reason, event->message ? event->message : "");
+    if (deadlock)
+        add_circle(x, pod, wait);
     wait->since_ms = event->first_ms;
     set_pending_limit(x, pod, wait);
     wait->hint =
@@ -334,6 +360,7 @@ static void explain_missing_attachment(const struct kvmig__explain *x, int32_t d
               : "the attachment pod for the hotplugged volumes is still to be made");
     wait->evidence = kvmig__asprintf("launcher %s is ready; no pod kubevirt.io=hotplug-disk has the migration's UID",
                                      x->target->meta.name);
+    kvmig__detail_str(&wait->detail, "launcher", x->target->meta.name);
     wait->since_ms = since;
     kvmig__explain_launcher_limit(x, wait);
     if (never)

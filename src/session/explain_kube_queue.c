@@ -89,16 +89,44 @@ bool kvmig__explain_slots(const struct kvmig__explain *x)
 
 /* ---- quota ---- */
 
-/* The quota that the refusal names. */
+static void add_part(const char *message, const char *from, const char *to, const char *key, struct kvmig__detail *out)
+{
+    const char *begin = message ? strstr(message, from) : NULL, *end = NULL;
+    char *text;
+
+    if (!begin)
+        return;
+    begin += strlen(from);
+    end = to ? strstr(begin, to) : NULL;
+    text = kvmig__strndup(begin, end ? (size_t)(end - begin) : strcspn(begin, "\n\""));
+    kvmig__detail_str(out, key, text);
+    free(text);
+}
+
+void kvmig__quota_detail(const char *message, struct kvmig__detail *out)
+{
+    add_part(message, "exceeded quota: ", ",", "quota", out);
+    add_part(message, "requested: ", ", used: ", "requested", out);
+    add_part(message, "used: ", ", limited: ", "used", out);
+    add_part(message, "limited: ", NULL, "limited", out);
+}
+
+/* The quota that the refusal names, or else the only one of the namespace. */
 static const struct kvmig__kube_quota *quota_named(const struct kvmig__explain *x, const char *text)
 {
+    const struct kvmig__kube_quota *only = NULL;
+    size_t n = 0;
+
     KVMIG__KUBE_EACH(x->kube, QUOTA, quota)
     {
-        if (kvmig__str_eq(quota->meta.ns, x->vmi->meta.ns) && text && quota->meta.name &&
-            strstr(text, quota->meta.name))
+        if (!kvmig__str_eq(quota->meta.ns, x->vmi->meta.ns))
+            continue;
+        if (text && quota->meta.name && strstr(text, quota->meta.name))
             return quota;
+        only = quota;
+        n++;
     }
-    return NULL;
+    return n == 1 ? only : NULL;
 }
 
 bool kvmig__explain_quota(const struct kvmig__explain *x)
@@ -114,9 +142,10 @@ bool kvmig__explain_quota(const struct kvmig__explain *x)
     quota = quota_named(x, refusal ? refusal : x->follow->quota);
     wait = kvmig__explain_link(x, "QUOTA_EXCEEDED", KVMIG_SEVERITY_ERROR, 1,
                                quota ? kvmig__explain_name("resourcequota", quota->meta.ns, quota->meta.name)
-                                     : kvmig__explain_name("namespace", NULL, x->vmi->meta.ns),
+                                     : kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
                                "the namespace's quota has no room for a second launcher of the VM");
     wait->evidence = kvmig__strdup(refusal ? refusal : x->follow->quota);
+    kvmig__quota_detail(wait->evidence, &wait->detail);
     wait->since_ms = event && refusal ? event->first_ms : x->follow->stage_since_ms;
     wait->hint =
         kvmig__strdup("While it moves the VM counts twice: raise the quota, or free as much as the VM's launcher "

@@ -90,6 +90,19 @@ size_t kvmig__scheduler_message(const char *message, uint32_t *out_total, struct
     return out->n;
 }
 
+void kvmig__scheduler_detail(const char *message, struct kvmig__detail *out)
+{
+    struct kvmig__pairs reasons;
+    uint32_t total;
+
+    if (kvmig__scheduler_message(message, &total, &reasons)) {
+        kvmig__detail_uint(out, "nodes", total);
+        for (size_t i = 0; i < reasons.n; i++)
+            kvmig__detail_uint(out, reasons.v[i].key, strtoull(reasons.v[i].value, NULL, 10));
+    }
+    kvmig__pairs_clear(&reasons);
+}
+
 /* ---- labels that are missing ---- */
 
 static void add_label(struct kvmig__strlist *out, const char *key, const char *value)
@@ -274,6 +287,7 @@ void kvmig__explain_unschedulable(const struct kvmig__explain *x, const struct k
     wait->since_ms = scheduled->since_ms ? scheduled->since_ms : pod->meta.created_ms;
     kvmig__explain_limit(wait, pod->meta.created_ms, kvmig__explain_timer(x, UNSCHEDULABLE_TIMER, UNSCHEDULABLE_S),
                          "unschedulable pod time-out");
+    kvmig__scheduler_detail(scheduled->message, &wait->detail);
     wait->hint =
         kvmig__strdup(missing ? "A node must have the CPU, machine type and features of the source: the evidence names "
                                 "per node what is missing. Add such a node, or cancel."

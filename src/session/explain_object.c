@@ -4,7 +4,6 @@
  * (explain_kube*.c, the drivers). Building is for one thread; once finished it is immutable, and only the count of its owners
  * changes, atomically. It owns all that its accessors return.
  */
-#include "base/finding_internal.h"
 #include "session/explain.h"
 
 #include <stdlib.h>
@@ -40,6 +39,7 @@ static void clear_wait(struct kvmig__wait *wait)
     free(wait->evidence);
     free(wait->limit);
     free(wait->hint);
+    free(wait->detail.text);
 }
 
 /* ---- finishing ---- */

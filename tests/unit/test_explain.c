@@ -131,7 +131,7 @@ static void an_unschedulable_target_is_named_at_once(void **state)
     leave_moment(&m);
     at_moment(&m, "02-unschedulable", "vm1", "mig1", 60);
     assert_string_equal(kvmig_explanation_verdict(m.explanation), "TARGET_UNSCHEDULABLE");
-    assert_string_equal(kvmig_explanation_wait(m.explanation, 0)->object, "migration/ns1/mig1");
+    assert_string_equal(kvmig_explanation_wait(m.explanation, 0)->object, "pod/ns1/virt-launcher-vm1-xdk8d");
     leave_moment(&m);
 }
 
