@@ -126,6 +126,10 @@ void kvmig__case_clear(struct kvmig__case *c)
         free(c->said.v[i].object);
     }
     free(c->said.v);
+    for (size_t i = 0; i < c->attempts.n; i++)
+        free(c->attempts.v[i].key);
+    free(c->attempts.v);
+    kvmig__findings_clear(&c->claims);
     kvmig__findings_clear(&c->findings);
     kvmig__findings_clear(&c->actions);
     kvmig__moments_clear(&c->moments);

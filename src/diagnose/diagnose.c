@@ -39,6 +39,7 @@ static void look_at_all(struct kvmig__case *c)
     kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);
     kvmig__diagnose_sides(c);
+    kvmig__diagnose_settle(c);
     kvmig__diagnose_ports(c);
     kvmig__diagnose_addresses(c);
     kvmig__diagnose_intent(c);

@@ -62,6 +62,18 @@ struct kvmig__said {
     const char *text; /* borrowed */
     size_t length;
     bool of_object; /* from an object of the API, not from a file */
+    bool is_past; /* of an earlier migration: counts as an attempt, and explains nothing */
+};
+
+/* How often one cause was told. */
+struct kvmig__attempts {
+    char *key; /* code, object and what was read out of the text; owned */
+    const char *code; /* static */
+    const struct kvmig__said *said; /* where it was told last; NULL = nowhere yet */
+    const char *at;
+    int64_t at_ms; /* 0 = not known */
+    uint32_t here, most; /* in that text; in one text */
+    uint32_t migrations; /* objects that tell it */
 };
 
 struct kvmig__case {
@@ -84,6 +96,12 @@ struct kvmig__case {
     struct kvmig__follow follow; /* of vmim, if there is a VMI too (kube.c) */
     /* ---- what was found ---- */
     struct kvmig_findings findings, actions;
+    struct kvmig_findings claims; /* causes that texts tell, until the outcome is known (settle.c) */
+    struct {
+        struct kvmig__attempts *v;
+        size_t n;
+    } attempts;
+    bool lost_link; /* a client lost its connection: what became of the migration, it does not know */
     struct kvmig__moments moments;
     const char *state; /* a state or outcome; static; NULL = none is known */
     enum kvmig__strength strength;
@@ -131,6 +149,8 @@ void kvmig__diagnose_events(struct kvmig__case *c); /* events.c: events of the j
 void kvmig__diagnose_series(struct kvmig__case *c); /* series.c: statistics over time */
 void kvmig__diagnose_jobs(struct kvmig__case *c); /* jobs.c: domjobinfo, block jobs, probes */
 void kvmig__diagnose_sides(struct kvmig__case *c); /* sides.c: the resolver's table over what both sides show */
+/* What texts claim counts if the outcome leaves room for it; attempts; what follows from causes. (settle.c) */
+void kvmig__diagnose_settle(struct kvmig__case *c);
 void kvmig__diagnose_ports(struct kvmig__case *c); /* ports.c: logical ports of OVN */
 void kvmig__diagnose_addresses(struct kvmig__case *c); /* addresses.c: interfaces and addresses, and whose they are */
 void kvmig__diagnose_pods(struct kvmig__case *c); /* pods.c: launchers and attachment pods */
@@ -143,23 +163,55 @@ void kvmig__diagnose_verdict(const struct kvmig__case *c, struct kvmig_diagnosis
 /* The first place at or after at where pattern stands; case does not matter, a blank in it matches any white space, and a line
  * break within a word is passed over. *out_after: what follows it. NULL if there is none. */
 const char *kvmig__words_find(const char *at, const char *end, const char *pattern, const char **out_after);
-/* Names separated by commas, from at on; returns what follows. */
-const char *kvmig__words_names(const char *at, const char *end, struct kvmig__strlist *out);
-/* The next quoted text ("..." or '...') within the same statement; owned, NULL if there is none. */
+/* What follows pattern if it stands at at; NULL if it does not. */
+const char *kvmig__words_match(const char *at, const char *end, const char *pattern);
+/* Names separated by commas, from at on; returns what follows. text: where the whole text begins. */
+const char *kvmig__words_names(const char *text, const char *at, const char *end, struct kvmig__strlist *out);
+/* The next quoted text ("..." or '...') of the line; owned, NULL if there is none. */
 char *kvmig__words_quoted(const char *at, const char *end);
+/* From at until one of limits; owned, NULL if that is empty or there is no limit nearby. */
+char *kvmig__words_until(const char *at, const char *end, const char *limits);
 /* The word at at: until white space, quote, bracket, comma or semicolon; owned, NULL if it is empty. */
 char *kvmig__words_word(const char *at, const char *end);
-/* The next decimal or 0x number; UINT64_MAX if there is none before the line ends. */
-uint64_t kvmig__words_number(const char *at, const char *end, const char **out_after);
+/* The next decimal or 0x number; UINT64_MAX if there is none before the line ends, or it is too large. */
+uint64_t kvmig__words_number(const char *text, const char *at, const char *end, const char **out_after);
 uint32_t kvmig__words_line(const char *text, const char *at); /* from 1 */
 char *kvmig__words_evidence(const char *text, const char *end, const char *at); /* the line around at, cut; owned */
+
+/* ---- finding many patterns in one pass (scan.c) ---- */
+struct kvmig__scanner;
+/* Patterns are borrowed. Each begins with two characters that are no blanks. */
+struct kvmig__scanner *kvmig__scanner_new(const char *const *patterns, size_t count);
+void kvmig__scanner_free(struct kvmig__scanner *scanner);
+typedef void (*kvmig__scan_cb)(void *user, size_t pattern, const char *at, const char *after);
+void kvmig__scan(const struct kvmig__scanner *scanner, const char *text, const char *end, kvmig__scan_cb cb,
+                 void *user);
+
+/* ---- what a log tells of its own course (marks.c) ---- */
+struct kvmig__mark {
+    const char *at;
+    uint32_t kind; /* index of the pattern */
+};
+struct kvmig__marks {
+    struct kvmig__mark *v;
+    size_t n;
+    const char *settled; /* where the last success stands: what is before it is over; NULL = none */
+    int64_t settled_ms; /* when; 0 = not known */
+};
+void kvmig__marks_read(struct kvmig__marks *marks, const struct kvmig__case *c, const struct kvmig__said *said);
+/* Another attempt begins between the two places. */
+bool kvmig__marks_attempt(const struct kvmig__marks *marks, const char *from, const char *to);
+/* The line at at is about another VM than the case's, as far as that can be told. */
+bool kvmig__marks_foreign(const struct kvmig__marks *marks, const struct kvmig__case *c, const struct kvmig__said *said,
+                          const char *at);
+int64_t kvmig__moment_at(const char *text, const char *at, const char *end); /* of the line around at; 0 (moments.c) */
 
 /* ---- rules over texts (texts.c runs them; texts_*.c hold them) ---- */
 struct kvmig__match {
     struct kvmig__case *c;
     const struct kvmig__text_rule *rule;
     const struct kvmig__said *said;
-    const char *at, *after, *end; /* where the pattern stands, what follows it, where the text ends */
+    const char *at, *after, *end; /* where the pattern stands, what follows it, where what belongs to it ends */
     char *object; /* what the finding is about; NULL = the rule's; owned */
     struct kvmig__detail detail;
 };
@@ -173,6 +225,6 @@ struct kvmig__text_rule {
     const char *message, *hint;
 };
 extern const struct kvmig__text_rule kvmig__texts_cpu[], kvmig__texts_storage[], kvmig__texts_request[],
-    kvmig__texts_platform[]; /* end with a rule without a pattern */
+    kvmig__texts_platform[], kvmig__texts_hosts[]; /* end with a rule without a pattern */
 
 #endif

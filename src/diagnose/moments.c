@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_MOMENTS 256
-#define MAX_STAMP 40
+#define MAX_LINE 4096 /* of a log, that is looked at for its time */
 
 /* Takes what. */
 static void add(struct kvmig__case *c, int64_t at_ms, double offset_s, const char *source, char *what)
@@ -122,16 +122,21 @@ static int64_t stamp_of(const char *line, const char *end)
     return 0;
 }
 
-void kvmig__moment_of_line(struct kvmig__case *c, const char *source, const char *text, const char *at, const char *end,
-                           const char *what)
+int64_t kvmig__moment_at(const char *text, const char *at, const char *end)
 {
     const char *begin = at;
 
-    while (begin > text && begin[-1] != '\n')
+    while (begin > text && begin[-1] != '\n' && at - begin < MAX_LINE)
         begin--;
-    while (at < end && *at != '\n')
+    while (at < end && *at != '\n' && at - begin < MAX_LINE)
         at++;
-    add(c, stamp_of(begin, at), -1, source, kvmig__strdup(what));
+    return stamp_of(begin, at);
+}
+
+void kvmig__moment_of_line(struct kvmig__case *c, const char *source, const char *text, const char *at, const char *end,
+                           const char *what)
+{
+    add(c, kvmig__moment_at(text, at, end), -1, source, kvmig__strdup(what));
 }
 
 /* ---- the job's own clock ---- */

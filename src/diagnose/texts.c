@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Runs the rules over every text of a case: files, and what objects of the API carry in words (conditions, events, reasons of failure).
- * A line that no rule knows says nothing. What the rules are is in texts_*.c. Pure; any thread.
+ * A line that no rule knows says nothing. What the rules are is in texts_*.c; what they find are claims until the outcome is known
+ * (settle.c). Pure; any thread.
  */
 #include "diagnose/diagnose.h"
 
@@ -9,10 +10,12 @@
 #include <string.h>
 
 #define ALSO_WITHIN 1200 /* characters between the two tokens of one statement */
-#define MAX_MATCHES 64 /* of one rule in one text: logs repeat themselves */
+#define REACH 8192 /* of what belongs to a match */
+#define MAX_HITS 32 /* of one pattern in one text: logs repeat themselves, and the last ones count */
+#define ATTEMPT_GAP_MS 5000 /* what is told again sooner is the same failure, told by another function */
 
 static const struct kvmig__text_rule *const tables[] = { kvmig__texts_cpu, kvmig__texts_storage, kvmig__texts_request,
-                                                         kvmig__texts_platform };
+                                                         kvmig__texts_hosts, kvmig__texts_platform };
 
 /* ---- what was said ---- */
 
@@ -47,6 +50,23 @@ static void say_conditions(struct kvmig__case *c, const struct kvmig__kube_meta 
         say_about(c, meta, NULL, conditions->v[i].message);
 }
 
+/* Earlier migrations of the VM that failed: attempts. */
+static void say_attempts(struct kvmig__case *c)
+{
+    KVMIG__KUBE_EACH(c->kube, VMIM, vmim)
+    {
+        const size_t n = c->said.n;
+
+        if (vmim == c->vmim || !kvmig__str_eq(vmim->phase, "Failed") ||
+            !kvmig__str_eq(vmim->vmi, c->vmi ? c->vmi->meta.name : c->vmim->vmi) ||
+            !kvmig__str_eq(vmim->meta.ns, c->vmi ? c->vmi->meta.ns : c->vmim->meta.ns))
+            continue;
+        say_about(c, &vmim->meta, NULL, vmim->state.failure_reason);
+        if (c->said.n > n)
+            c->said.v[n].is_past = true;
+    }
+}
+
 /* What the objects of the API say of the migration: not what they say of others. */
 static void say_objects(struct kvmig__case *c)
 {
@@ -59,6 +79,7 @@ static void say_objects(struct kvmig__case *c)
     }
     if (of_vmi && of_vmi->present && (!vmim || kvmig__str_eq(of_vmi->uid, vmim->meta.uid)))
         say_about(c, &c->vmi->meta, NULL, of_vmi->failure_reason);
+    say_attempts(c);
 }
 
 /* Where no VM and no migration is given, whatever the objects say is what it is about. */
@@ -107,12 +128,74 @@ static void gather(struct kvmig__case *c)
         say_everything(c);
 }
 
+/* ---- all patterns ---- */
+
+struct hit {
+    const char *at, *after;
+};
+struct hits { /* a ring */
+    struct hit v[MAX_HITS];
+    size_t n; /* in all */
+};
+
+struct reading { /* of one text after the other */
+    struct kvmig__case *c;
+    const char **patterns; /* the rules', in the order of the tables; then those of the ends */
+    const struct kvmig__text_rule **rules;
+    size_t n_rules, n;
+    struct hits *hits;
+    struct kvmig__scanner *scanner;
+    const struct kvmig__said *said;
+    struct kvmig__marks marks;
+    int64_t settled_ms; /* by any text */
+};
+
+static void take_hit(void *user, size_t pattern, const char *at, const char *after)
+{
+    struct hits *hits = &((struct reading *)user)->hits[pattern];
+
+    hits->v[hits->n++ % MAX_HITS] = (struct hit){ at, after };
+}
+
+/* The i-th of those that are kept; NULL past the last one. */
+static const struct hit *hit_at(const struct hits *hits, size_t i)
+{
+    const size_t kept = hits->n < MAX_HITS ? hits->n : MAX_HITS;
+
+    return i < kept ? &hits->v[(hits->n - kept + i) % MAX_HITS] : NULL;
+}
+
+/* Of an attempt that was followed by a success, or of another VM. */
+static bool is_over(const struct reading *r, const char *at)
+{
+    const struct kvmig__said *said = r->said;
+    int64_t ms;
+
+    if (said->of_object)
+        return false;
+    if (r->marks.settled && at < r->marks.settled)
+        return true;
+    if (r->settled_ms && !r->marks.settled) {
+        ms = kvmig__moment_at(said->text, at, said->text + said->length);
+        if (ms && ms < r->settled_ms)
+            return true;
+    }
+    return kvmig__marks_foreign(&r->marks, r->c, said, at);
+}
+
+static bool has_also(const char *also, const char *after, const char *end)
+{
+    const char *limit = end - after > ALSO_WITHIN ? after + ALSO_WITHIN : end;
+
+    return !also || kvmig__words_find(after, limit, also, NULL);
+}
+
 /* ---- rules ---- */
 
 static void add_evidence(struct kvmig__match *match)
 {
     const struct kvmig__said *said = match->said;
-    char *line = kvmig__words_evidence(said->text, match->end, match->at);
+    char *line = kvmig__words_evidence(said->text, said->text + said->length, match->at);
 
     kvmig__detail_str(&match->detail, "source", said->source);
     if (!said->of_object)
@@ -121,7 +204,52 @@ static void add_evidence(struct kvmig__match *match)
     free(line);
 }
 
-static void take(struct kvmig__match *match)
+static struct kvmig__attempts *attempts_of(struct kvmig__case *c, const struct kvmig__match *match)
+{
+    char *key =
+        kvmig__asprintf("%s %s %s", match->rule->code, match->object, match->detail.text ? match->detail.text : "");
+    struct kvmig__attempts *attempts;
+
+    for (size_t i = 0; i < c->attempts.n; i++) {
+        if (strcmp(c->attempts.v[i].key, key) == 0) {
+            free(key);
+            return &c->attempts.v[i];
+        }
+    }
+    attempts = KVMIG__PUSH(&c->attempts);
+    attempts->key = key;
+    attempts->code = match->rule->code;
+    return attempts;
+}
+
+/* Told again: another attempt, or the same one? */
+static bool is_again(const struct reading *r, const struct kvmig__attempts *attempts, const char *at, int64_t at_ms)
+{
+    if (attempts->at_ms && at_ms)
+        return at_ms - attempts->at_ms >= ATTEMPT_GAP_MS;
+    return kvmig__marks_attempt(&r->marks, attempts->at, at);
+}
+
+static void count_attempt(const struct reading *r, const struct kvmig__match *match)
+{
+    struct kvmig__attempts *attempts = attempts_of(r->c, match);
+    const struct kvmig__said *said = match->said;
+    const int64_t at_ms = kvmig__moment_at(said->text, match->at, said->text + said->length);
+
+    if (attempts->said != said) {
+        attempts->migrations += said->of_object ? 1 : 0;
+        attempts->here = 1;
+    } else if (is_again(r, attempts, match->at, at_ms)) {
+        attempts->here++;
+    }
+    attempts->said = said;
+    attempts->at = match->at;
+    attempts->at_ms = at_ms;
+    if (attempts->here > attempts->most)
+        attempts->most = attempts->here;
+}
+
+static void take(const struct reading *r, struct kvmig__match *match)
 {
     const struct kvmig__text_rule *rule = match->rule;
     struct kvmig__case *c = match->c;
@@ -131,88 +259,187 @@ static void take(struct kvmig__match *match)
         free(match->detail.text);
         return;
     }
-    add_evidence(match);
-    if (!match->said->of_object)
-        kvmig__moment_of_line(c, match->said->source, match->said->text, match->at, match->end, rule->message);
     if (!match->object)
         match->object = kvmig__strdup(rule->object          ? rule->object
                                       : match->said->object ? match->said->object
                                                             : c->vm_object);
+    count_attempt(r, match);
+    if (match->said->is_past) {
+        free(match->object);
+        free(match->detail.text);
+        return;
+    }
+    add_evidence(match);
+    if (!match->said->of_object)
+        kvmig__moment_of_line(c, match->said->source, match->said->text, match->at,
+                              match->said->text + match->said->length, rule->message);
     kvmig__case_note(c, rule->code, rule->severity, match->object, &match->detail, rule->hint, "%s", rule->message);
     if (rule->severity >= KVMIG_SEVERITY_ERROR)
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "%s", rule->message);
 }
 
-static bool has_also(const struct kvmig__text_rule *rule, const char *after, const char *end)
+static void apply_rule(struct reading *r, size_t rule)
 {
-    const char *limit = end - after > ALSO_WITHIN ? after + ALSO_WITHIN : end;
+    const struct kvmig__said *said = r->said;
+    const char *end = said->text + said->length;
+    const struct hit *hit;
 
-    return !rule->also || kvmig__words_find(after, limit, rule->also, NULL);
-}
+    for (size_t i = 0; (hit = hit_at(&r->hits[rule], i)); i++) {
+        struct kvmig__match match = { .c = r->c,
+                                      .rule = r->rules[rule],
+                                      .said = said,
+                                      .at = hit->at,
+                                      .after = hit->after,
+                                      .end = end - hit->after > REACH ? hit->after + REACH : end };
 
-static void apply(struct kvmig__case *c, const struct kvmig__text_rule *rule, const struct kvmig__said *said)
-{
-    const char *end = said->text + said->length, *after = said->text;
-
-    for (int i = 0; i < MAX_MATCHES; i++) {
-        const char *at = kvmig__words_find(after, end, rule->pattern, &after);
-        struct kvmig__match match = { .c = c, .rule = rule, .said = said, .at = at, .after = after, .end = end };
-
-        if (!at)
-            return;
-        if (has_also(rule, after, end))
-            take(&match);
+        if (has_also(r->rules[rule]->also, hit->after, match.end) && !is_over(r, hit->at))
+            take(r, &match);
     }
 }
 
 /* ---- ends that are told in words ---- */
 
+/* Those that say why come first. state NULL: a connection was lost, and with it what became of the migration. */
 static const struct {
     const char *pattern, *also, *state;
     enum kvmig__strength strength;
     const char *why;
 } ends[] = {
-    { "Live migration stuck for ", "has been aborted", "ABORTED_BY_PROGRESS_TIMEOUT", KVMIG__KNOWN_ENDED,
-      "KubeVirt's timer for migrations without progress ended it" },
-    { "Live migration is not completed after ", "has been aborted", "ABORTED_BY_COMPLETION_TIMEOUT", KVMIG__KNOWN_ENDED,
-      "KubeVirt's completion limit ended it" },
+    { "Live migration stuck for ", NULL, "ABORTED_BY_PROGRESS_TIMEOUT", KVMIG__KNOWN_ENDED,
+      "the platform's timer for migrations without progress ended it" },
+    { "Migration is stuck: Hasn't progressed in ", NULL, "ABORTED_BY_PROGRESS_TIMEOUT", KVMIG__KNOWN_ENDED,
+      "the platform's timer for migrations without progress ended it" },
+    { "Live migration is not completed after ", NULL, "ABORTED_BY_COMPLETION_TIMEOUT", KVMIG__KNOWN_ENDED,
+      "the platform's completion limit ended it" },
+    { "Live migration not completed after ", NULL, "ABORTED_BY_COMPLETION_TIMEOUT", KVMIG__KNOWN_ENDED,
+      "the platform's completion limit ended it" },
+    { "exceeding the configured maximum time for migrations", NULL, "ABORTED_BY_COMPLETION_TIMEOUT", KVMIG__KNOWN_ENDED,
+      "the platform's completion limit ended it" },
     { "canceled by client", NULL, "CANCELLED", KVMIG__KNOWN_ENDED, "it was cancelled; who asked is not told" },
     { "migration out job: canceled", NULL, "CANCELLED", KVMIG__KNOWN_ENDED, "it was cancelled; who asked is not told" },
+    { "Migration operation was cancelled", NULL, "CANCELLED", KVMIG__KNOWN_ENDED,
+      "it was cancelled; who asked is not told" },
+    { "Live migration has been aborted", NULL, "CANCELLED", KVMIG__KNOWN_ENDED,
+      "it was aborted; whether somebody asked or a time limit did is not told" },
+    /* An error of libvirt in itself says that a migration failed, whatever it means. */
+    { "Live migration failed", NULL, "FAILED", KVMIG__KNOWN_TOLD, "a message says that the migration failed" },
+    { "migration out job: unexpectedly failed", NULL, "FAILED", KVMIG__KNOWN_TOLD,
+      "a message says that the migration failed" },
+    { "job 'migration out' unexpectedly failed", NULL, "FAILED", KVMIG__KNOWN_TOLD,
+      "a message says that the migration failed" },
+    { "job 'migration out' failed", NULL, "FAILED", KVMIG__KNOWN_TOLD, "a message says that the migration failed" },
+    { "load of migration failed", NULL, "FAILED", KVMIG__KNOWN_TOLD, "the target could not load what it was sent" },
+    { "Lost connection to destination host", NULL, "FAILED", KVMIG__KNOWN_TOLD,
+      "the source lost its connection to the target's daemon, and gave the migration up" },
+    { "client socket is closed", NULL, NULL, KVMIG__KNOWN_TOLD, NULL },
+    { "connection closed due to keepalive timeout", NULL, NULL, KVMIG__KNOWN_TOLD, NULL },
+    { "received hangup event on socket", NULL, NULL, KVMIG__KNOWN_TOLD, NULL },
+    { "Unable to write to socket: Broken pipe", NULL, "FAILED", KVMIG__KNOWN_TOLD, "the connection of the copy broke" },
+    { "Unable to read from socket: Connection reset", NULL, "FAILED", KVMIG__KNOWN_TOLD,
+      "the connection of the copy broke" },
+    { "virError(Code=", NULL, "FAILED", KVMIG__KNOWN_TOLD, "a message says that the migration failed" },
 };
 
-static void find_ends(struct kvmig__case *c, const struct kvmig__said *said)
+static void apply_end(struct reading *r, size_t i)
 {
-    const char *end = said->text + said->length;
+    const struct kvmig__said *said = r->said;
+    const struct hit *hit;
 
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++) {
-        const char *after, *at = kvmig__words_find(said->text, end, ends[i].pattern, &after);
-
-        if (at && (!ends[i].also || kvmig__words_find(after, end, ends[i].also, NULL)))
-            kvmig__case_state(c, ends[i].strength, ends[i].state, "%s", ends[i].why);
+    for (size_t k = 0; (hit = hit_at(&r->hits[r->n_rules + i], k)); k++) {
+        if (is_over(r, hit->at))
+            continue;
+        if (!said->of_object)
+            kvmig__moment_of_line(r->c, said->source, said->text, hit->at, said->text + said->length,
+                                  ends[i].why ? ends[i].why : "the connection was lost");
+        if (ends[i].state)
+            kvmig__case_state(r->c, ends[i].strength, ends[i].state, "%s", ends[i].why);
+        else
+            r->c->lost_link = true;
     }
 }
 
-/* An error of libvirt in itself says that a migration failed, whatever it means. */
-static void find_failure(struct kvmig__case *c, const struct kvmig__said *said)
-{
-    static const char *const tokens[] = { "Live migration failed",
-                                          "virError(Code=", "migration out job: unexpectedly failed",
-                                          "load of migration failed", "job 'migration out' failed" };
-    const char *end = said->text + said->length;
+/* ---- one text after the other ---- */
 
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(tokens); i++)
-        if (kvmig__words_find(said->text, end, tokens[i], NULL))
-            kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "a message says that the migration failed");
+static void begin(struct reading *r, struct kvmig__case *c)
+{
+    size_t n = 0;
+
+    r->c = c;
+    for (size_t t = 0; t < KVMIG__N_ELEMENTS(tables); t++)
+        for (const struct kvmig__text_rule *rule = tables[t]; rule->pattern; rule++)
+            r->n_rules++;
+    r->n = r->n_rules + KVMIG__N_ELEMENTS(ends);
+    r->patterns = kvmig__calloc(r->n, sizeof(*r->patterns));
+    r->rules = kvmig__calloc(r->n_rules, sizeof(*r->rules));
+    r->hits = kvmig__calloc(r->n, sizeof(*r->hits));
+    for (size_t t = 0; t < KVMIG__N_ELEMENTS(tables); t++) {
+        for (const struct kvmig__text_rule *rule = tables[t]; rule->pattern; rule++) {
+            r->patterns[n] = rule->pattern;
+            r->rules[n++] = rule;
+        }
+    }
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++)
+        r->patterns[n++] = ends[i].pattern;
+    r->scanner = kvmig__scanner_new(r->patterns, r->n);
+}
+
+/* A success that no failure follows. */
+static void conclude_success(struct reading *r, const char *settled)
+{
+    if (settled && r->c->strength < KVMIG__KNOWN_TOLD)
+        kvmig__case_state(r->c, KVMIG__KNOWN_TOLD, "SUCCEEDED", "%s tells of a success, and of no failure after it",
+                          r->said->source);
+}
+
+static void read_text(struct reading *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        r->hits[i].n = 0;
+    kvmig__scan(r->scanner, r->said->text, r->said->text + r->said->length, take_hit, r);
+    for (size_t i = 0; i < r->n_rules; i++)
+        apply_rule(r, i);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends) && !r->said->is_past; i++)
+        apply_end(r, i);
+}
+
+static void look_for_successes(struct reading *r)
+{
+    for (size_t i = 0; i < r->c->said.n; i++) {
+        struct kvmig__marks marks;
+
+        if (r->c->said.v[i].of_object)
+            continue;
+        kvmig__marks_read(&marks, r->c, &r->c->said.v[i]);
+        if (marks.settled_ms > r->settled_ms)
+            r->settled_ms = marks.settled_ms;
+        free(marks.v);
+    }
 }
 
 void kvmig__diagnose_texts(struct kvmig__case *c)
 {
+    const struct kvmig_findings others = c->findings;
+    const struct kvmig__said *success = NULL;
+    struct reading r = { .n = 0 };
+
     gather(c);
+    c->findings = (struct kvmig_findings){ .n = 0 }; /* what is noted now is a claim */
+    begin(&r, c);
+    look_for_successes(&r);
     for (size_t i = 0; i < c->said.n; i++) {
-        for (size_t t = 0; t < KVMIG__N_ELEMENTS(tables); t++)
-            for (const struct kvmig__text_rule *rule = tables[t]; rule->pattern; rule++)
-                apply(c, rule, &c->said.v[i]);
-        find_ends(c, &c->said.v[i]);
-        find_failure(c, &c->said.v[i]);
+        r.said = &c->said.v[i];
+        kvmig__marks_read(&r.marks, c, r.said);
+        read_text(&r);
+        if (r.marks.settled && !r.said->of_object)
+            success = r.said;
+        free(r.marks.v);
     }
+    r.said = success;
+    conclude_success(&r, success ? success->text : NULL);
+    c->claims = c->findings;
+    c->findings = others;
+    kvmig__scanner_free(r.scanner);
+    free(r.patterns);
+    free(r.rules);
+    free(r.hits);
 }
