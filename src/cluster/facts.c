@@ -55,6 +55,7 @@ static void clear_rows(struct kvmig__facts *facts)
     for (size_t i = 0; i < facts->port_groups.n; i++) {
         free(facts->port_groups.v[i].name);
         kvmig__strlist_clear(&facts->port_groups.v[i].ports);
+        clear_map(&facts->port_groups.v[i].external_ids);
     }
     for (size_t i = 0; i < facts->chassis.n; i++) {
         free(facts->chassis.v[i].name);

@@ -28,6 +28,7 @@ struct kvmig__fact_lsp { /* OVN_Northbound Logical_Switch_Port */
 struct kvmig__fact_port_group { /* OVN_Northbound Port_Group */
     char *name;
     struct kvmig__strlist ports; /* UUIDs */
+    struct kvmig__fact_map external_ids;
 };
 struct kvmig__fact_chassis { /* OVN_Southbound Chassis */
     char *name, *hostname;

@@ -103,7 +103,7 @@ const char *kvmig__case_place(const struct kvmig__case *c)
 {
     static const char *const nowhere[] = { "UNDECIDED", "SPLIT_BRAIN", "VM_LOST" },
                              *const there[] = { "SUCCEEDED", "SUCCEEDED_UNREPORTED" },
-                             *const here[] = { "FAILED", "FAILED_SOURCE_PAUSED" };
+                             *const here[] = { "RUNNING", "CONVERGING", "FAILED", "FAILED_SOURCE_PAUSED", "CANCELLED" };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(nowhere); i++)
         if (kvmig__str_eq(c->state, nowhere[i]))

@@ -34,12 +34,12 @@ static void look_at_all(struct kvmig__case *c)
     kvmig__diagnose_pods(c);
     kvmig__diagnose_volumes(c);
     kvmig__diagnose_texts(c);
-    kvmig__diagnose_refuted(c);
     kvmig__diagnose_events(c);
     kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);
     kvmig__diagnose_sides(c);
     kvmig__diagnose_settle(c);
+    kvmig__diagnose_refuted(c);
     kvmig__diagnose_ports(c);
     kvmig__diagnose_addresses(c);
     kvmig__diagnose_intent(c);

@@ -151,6 +151,9 @@ void kvmig__diagnose_jobs(struct kvmig__case *c); /* jobs.c: domjobinfo, block j
 void kvmig__diagnose_sides(struct kvmig__case *c); /* sides.c: the resolver's table over what both sides show */
 /* What texts claim counts if the outcome leaves room for it; attempts; what follows from causes. (settle.c) */
 void kvmig__diagnose_settle(struct kvmig__case *c);
+struct kvmig__wires;
+/* groups.c, for ports.c: groups of ports that a port of the VM should have left; the VM rests where wires say. */
+void kvmig__diagnose_groups(struct kvmig__case *c, const struct kvmig__wires *wires, const struct kvmig__fact_lsp *lsp);
 void kvmig__diagnose_ports(struct kvmig__case *c); /* ports.c: logical ports of OVN */
 void kvmig__diagnose_addresses(struct kvmig__case *c); /* addresses.c: interfaces and addresses, and whose they are */
 void kvmig__diagnose_pods(struct kvmig__case *c); /* pods.c: launchers and attachment pods */

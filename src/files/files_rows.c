@@ -91,7 +91,8 @@ static void take_port_group(struct kvmig__files_load *load, struct json_object *
 {
     (void)node;
     *KVMIG__PUSH(&load->files->facts->port_groups) =
-        (struct kvmig__fact_port_group){ text_column(row, "name"), set_column(row, "ports") };
+        (struct kvmig__fact_port_group){ text_column(row, "name"), set_column(row, "ports"),
+                                         map_column(row, "external_ids") };
 }
 
 static void take_chassis(struct kvmig__files_load *load, struct json_object *row, const char *node)

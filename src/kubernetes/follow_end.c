@@ -232,6 +232,12 @@ static void judge_target_pod(struct kvmig__follow *follow)
 
 /* ---- the guest stayed ---- */
 
+/* What the source has reported is a cause, whoever removed the record of it; that a pod is down may be how a cancel was carried out. */
+static bool source_reported(const struct kvmig__follow *follow)
+{
+    return follow->failed && follow->failure_reason && !strstr(follow->failure_reason, "Target pod is down");
+}
+
 /* What ended it other than a cancel; false: nothing is on record. */
 static bool judge_cause(struct kvmig__follow *follow)
 {
@@ -243,7 +249,7 @@ static bool judge_cause(struct kvmig__follow *follow)
         set_verdict(follow, "UTILITY_VOLUMES_PRESENT", follow->event_failure);
     else if (contains(follow->event_failure, "another migration job") || contains(follow->event_failure, "taken over"))
         set_verdict(follow, "MIGRATION_IN_PROGRESS", follow->event_failure);
-    else if (blames_target_pod(follow) || follow->target_pod_ended ||
+    else if (blames_target_pod(follow) || (follow->target_pod_ended && !source_reported(follow)) ||
              (follow->timer_deleted && follow->target_pod_gone))
         judge_target_pod(follow);
     else if (!follow->handed_off && (follow->target_pod_gone || follow->unschedulable || follow->image_pull))
@@ -253,12 +259,6 @@ static bool judge_cause(struct kvmig__follow *follow)
     else
         return false;
     return true;
-}
-
-/* What the source has reported is a cause, whoever removed the record of it; that a pod is down may be how a cancel was carried out. */
-static bool source_reported(const struct kvmig__follow *follow)
-{
-    return follow->failed && follow->failure_reason && !strstr(follow->failure_reason, "Target pod is down");
 }
 
 static bool may_be_cancel(const struct kvmig__follow *follow)
@@ -357,6 +357,8 @@ static void judge_lost(struct kvmig__follow *follow, const struct kvmig__kube_vm
         set_verdict(follow, "POSTCOPY_FAILED", "the VMI ended while post-copy was active: the guest's memory is lost");
     else if (vmi && kvmig__str_eq(vmi->phase, "Succeeded"))
         set_verdict(follow, "NOTHING_TO_MIGRATE", "the VMI has ended as Succeeded");
+    else if (vmi && !follow->handed_off && follow->reached < KVMIG__STAGE_PREPARING_TARGET)
+        set_verdict(follow, "NOTHING_TO_MIGRATE", "the VMI has ended as Failed, before it was handed over");
     else if (!vmi && follow->vmi_deleting)
         set_verdict(follow, "NOTHING_TO_MIGRATE", "the VMI was deleted");
     else

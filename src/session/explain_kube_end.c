@@ -5,6 +5,7 @@
  */
 #include "session/explain_kube.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -277,6 +278,44 @@ static void evacuation_pending(const struct kvmig__explain *x)
     wait->hint = kvmig__strdup("Use the evacuate/cancel subresource if it is to stay.");
 }
 
+static void add_resize(const struct kvmig__explain *x, const char *what, uint64_t current, uint64_t requested)
+{
+    struct kvmig__wait *wait = kvmig__explain_link(
+        x, "RESIZE_NOT_APPLIED", KVMIG_SEVERITY_WARN, 1, kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
+        "the VM has moved, and the change of its %s did not take effect", what);
+
+    wait->evidence = kvmig__asprintf("%" PRIu64 " now, %" PRIu64 " asked for", current, requested);
+    kvmig__detail_str(&wait->detail, "what", what);
+    kvmig__detail_uint(&wait->detail, "current", current);
+    kvmig__detail_uint(&wait->detail, "requested", requested);
+    wait->since_ms = x->follow->end_ms;
+    wait->hint = kvmig__strdup("Ask for the change again, or restart the VM.");
+}
+
+/* What was asked for after the move is for the next one. */
+static bool is_asked_since(const struct kvmig__explain *x, const char *type)
+{
+    const struct kvmig__kube_condition *condition = kvmig__kube_condition(&x->vmi->conditions, type);
+    const int64_t since = condition ? condition->since_ms ? condition->since_ms : condition->probed_ms : 0;
+
+    return condition && kvmig__str_eq(condition->status, "True") && (!x->follow->end_ms || since > x->follow->end_ms);
+}
+
+static void resize_not_applied(const struct kvmig__explain *x)
+{
+    const struct kvmig__kube_vmi *vmi = x->vmi;
+
+    if (x->follow->end != KVMIG__END_MOVED || x->follow->stage != KVMIG__STAGE_SUCCEEDED)
+        return;
+    if (vmi->topology_sockets && vmi->domain.sockets && vmi->topology_sockets < vmi->domain.sockets &&
+        !is_asked_since(x, "HotVCPUChange"))
+        add_resize(x, "sockets", vmi->topology_sockets, vmi->domain.sockets);
+    if (vmi->memory_guest_current && vmi->memory_guest_current != KVMIG__UNKNOWN && vmi->memory_guest_requested &&
+        vmi->memory_guest_requested != KVMIG__UNKNOWN && vmi->memory_guest_current != vmi->memory_guest_requested &&
+        !is_asked_since(x, "HotMemoryChange"))
+        add_resize(x, "memory", vmi->memory_guest_current, vmi->memory_guest_requested);
+}
+
 static void manual_recovery(const struct kvmig__explain *x)
 {
     const struct kvmig__kube_vm *vm = KVMIG__KUBE_FIND(x->kube, VM, x->follow->ns, x->follow->vmi);
@@ -304,6 +343,7 @@ void kvmig__explain_left(const struct kvmig__explain *x)
         left_targets(x);
         stale_state(x);
         evacuation_pending(x);
+        resize_not_applied(x);
     }
     manual_recovery(x);
 }

@@ -298,6 +298,8 @@ static void add_early(const struct kvmig__explain *x, const struct kvmig__kube_s
                                "both launchers are ready endpoints of service %s before the guest has switched",
                                slice->service ? slice->service : "?");
     wait->evidence = kvmig__asprintf("pod %s is ready too early", x->follow->target_pod);
+    kvmig__detail_str(&wait->detail, "pod", x->follow->target_pod);
+    kvmig__detail_str(&wait->detail, "service", slice->service);
 }
 
 static void add_late(const struct kvmig__explain *x, const struct kvmig__kube_slice *slice, const struct ready *ready)
@@ -315,6 +317,19 @@ static void add_late(const struct kvmig__explain *x, const struct kvmig__kube_sl
     wait->since_ms = since;
 }
 
+/* A service may have several slices. */
+static bool source_is_ready(const struct kvmig__explain *x, const struct kvmig__kube_slice *of)
+{
+    KVMIG__KUBE_EACH(x->kube, SLICE, slice)
+    {
+        if (kvmig__str_eq(slice->meta.ns, of->meta.ns) &&
+            (slice == of || (of->service && kvmig__str_eq(slice->service, of->service))) &&
+            ready_endpoints(x, slice).source)
+            return true;
+    }
+    return false;
+}
+
 void kvmig__explain_endpoints(const struct kvmig__explain *x)
 {
     if (!x->follow->target_pod || !x->follow->source_pod || x->follow->endpoints_moved_ms)
@@ -326,7 +341,7 @@ void kvmig__explain_endpoints(const struct kvmig__explain *x)
         if (!kvmig__str_eq(slice->meta.ns, x->follow->ns))
             continue;
         ready = ready_endpoints(x, slice);
-        if (!x->follow->node_flipped && ready.source && ready.target)
+        if (!x->follow->node_flipped && ready.target && source_is_ready(x, slice))
             add_early(x, slice);
         else if (x->follow->node_flipped && ready.source)
             add_late(x, slice, &ready);

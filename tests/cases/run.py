@@ -68,7 +68,7 @@ def check_members(members, wanted, optional, where):
 
 def known_codes():
     with open(FINDINGS, encoding='utf-8') as page:
-        return VERDICTS | set(re.findall(r'`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`', page.read()))
+        return VERDICTS | set(re.findall(r'^\| `([A-Z][A-Z0-9_]+)` \|', page.read(), re.MULTILINE))
 
 
 def check_codes(codes, known, where):
