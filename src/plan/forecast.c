@@ -266,8 +266,8 @@ static void answer_limit(const struct kvmig__forecast_facts *facts, struct kvmig
     a->limit_action = a->limit_ms ? facts->limit_action : KVMIG_LIMIT_NONE;
     if (!a->limit_ms)
         a->over_limit = 0;
-    else if (a->converges < 0)
-        a->over_limit = a->total_ms != KVMIG__UNKNOWN && a->total_ms > a->limit_ms ? 1 : -1;
+    else if (a->converges < 0) /* dirtying is not known: the shortest time decides, or nothing does */
+        a->over_limit = a->total_low_ms != KVMIG__UNKNOWN && a->total_low_ms > a->limit_ms ? 1 : -1;
     else
         a->over_limit = !a->converges || a->total_ms > a->limit_ms;
 }

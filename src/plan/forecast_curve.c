@@ -51,6 +51,31 @@ double kvmig__curve_cold(const struct kvmig__dirty_curve *curve, double seconds)
     return seconds > since ? saturate(&curve->cold, seconds - since) : 0;
 }
 
+double kvmig__curve_hot(const struct kvmig__dirty_curve *curve, double seconds)
+{
+    if (curve->n_points == 0)
+        return saturate(&curve->hot, seconds);
+    return fmax(kvmig__curve_bytes(curve, seconds) - kvmig__curve_cold(curve, seconds), 0);
+}
+
+double kvmig__curve_hot_time(const struct kvmig__dirty_curve *curve, double bytes)
+{
+    struct kvmig__dirty_point before = { 0, 0 };
+
+    if (bytes >= kvmig__curve_hot_most(curve))
+        return HUGE_VAL;
+    if (curve->n_points == 0)
+        return -curve->hot.bytes / curve->hot.rate * log1p(-bytes / curve->hot.bytes);
+    for (size_t i = 0; i < curve->n_points; i++) {
+        const struct kvmig__dirty_point *p = &curve->points[i];
+
+        if (p->bytes > bytes)
+            return before.seconds + (p->seconds - before.seconds) * (bytes - before.bytes) / (p->bytes - before.bytes);
+        before = *p;
+    }
+    return HUGE_VAL;
+}
+
 double kvmig__curve_hot_most(const struct kvmig__dirty_curve *curve)
 {
     if (curve->n_points)

@@ -79,7 +79,8 @@ void kvmig__forecast_facts_host(const struct kvmig__view *view, const struct kvm
     out->source = source->name;
     out->target = candidate ? candidate->host : request->target;
     out->disks = candidate ? copied_bytes(candidate->disks.v, candidate->disks.n) : 0;
-    out->limit_s = limit_of(request->forecast.completion_s_per_gib, out->memory, GIB);
+    out->limit_s = limit_of(request->forecast.completion_s_per_gib,
+                            request->forecast.memory ? (double)request->forecast.memory : out->memory, GIB);
     out->limit_action = KVMIG_LIMIT_ABORT;
 }
 
