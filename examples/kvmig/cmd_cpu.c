@@ -58,18 +58,16 @@ static char *join_features(struct json_object *features)
 
 static void print_kinds(struct json_object *kinds)
 {
-    static const char *const titles[] = { "NODES", "VENDOR", "HOST MODEL", "MODELS", "FEATURES" };
-    struct table *table = table_new(titles, 5);
+    static const char *const titles[] = { "NODES", "VENDOR", "HOST MODEL", "MODELS" };
+    struct table *table = table_new(titles, 4);
 
     for (size_t i = 0; i < json_list_length(kinds); i++) {
-        struct json_object *kind = json_list_at(kinds, i), *features = json_member(kind, "features");
+        struct json_object *kind = json_list_at(kinds, i);
         char *nodes = join_nodes(json_member(kind, "nodes"));
-        char models[32], count[32];
-        const char *const cells[] = { nodes, json_text(kind, "vendor"), json_text(kind, "host_model"), models,
-                                      features ? count : NULL };
+        char models[32];
+        const char *const cells[] = { nodes, json_text(kind, "vendor"), json_text(kind, "host_model"), models };
 
         snprintf(models, sizeof(models), "%zu", json_list_length(json_member(kind, "models")));
-        snprintf(count, sizeof(count), "%zu", json_list_length(features));
         if (json_true(kind, "known"))
             table_add(table, cells);
         free(nodes);

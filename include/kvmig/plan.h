@@ -228,7 +228,8 @@ KVMIG_API const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan,
 /**
  * Of a blocked plan: the smallest set of blockers over all candidates that have to be mended before nothing known stands against a
  * migration to kvmig_plan_remedy_target(); cheapest first, each with its advice (kvmig_finding_hint()) and kind of change
- * (kvmig_finding_mend()). If one of them is KVMIG_MEND_NEVER, the VM cannot be made movable. Empty if the plan is not blocked. NULL
+ * (kvmig_finding_mend()); several that need a restart, or other storage for one claim, count as one change. If one of them is
+ * KVMIG_MEND_NEVER, the VM cannot be made movable. Empty if the plan is not blocked. NULL
  * for NULL. Borrowed from the plan. Threads: any. Since: 0.1.0
  */
 KVMIG_API const struct kvmig_findings *kvmig_plan_remedies(const struct kvmig_plan *plan);
