@@ -60,10 +60,55 @@ static bool is_said_of(const char *entry, const char *path, char **out_host)
     return true;
 }
 
-/* Calls fn for each host that the file is said to tell of; false if there is none. */
+static bool is_named(const struct kvmig__files_load *load, const char *name, size_t n)
+{
+    const char *source = load->ask->source ? load->ask->source : SOURCE;
+
+    if (strlen(source) == n && strncmp(source, name, n) == 0)
+        return true;
+    for (size_t i = 0; i < load->ask->hosts.n; i++)
+        if (strcspn(load->ask->hosts.v[i], "=") == n && strncmp(load->ask->hosts.v[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+/* The host that the file's folder is called by: what was collected from each host is often kept that way. NULL if there is none. */
+static struct kvmig__host *host_of_folder(struct kvmig__files_load *load)
+{
+    const char *path = load->base.name, *end = strrchr(path, '/'), *start = end;
+    struct kvmig__host *host = NULL;
+    char *name;
+
+    while (start && start > path && start[-1] != '/')
+        start--;
+    if (!start || start == end || !is_named(load, start, (size_t)(end - start)))
+        return NULL;
+    name = kvmig__strndup(start, (size_t)(end - start));
+    host = host_of(load, name);
+    free(name);
+    return host;
+}
+
+static bool says_so(const struct kvmig__files_load *load, const struct kvmig__host *host)
+{
+    bool said = false;
+
+    for (size_t i = 0; i < load->ask->hosts.n && !said; i++) {
+        char *name = NULL;
+
+        said = is_said_of(load->ask->hosts.v[i], load->base.name, &name) && kvmig__str_eq(name, host->name);
+        free(name);
+    }
+    return said;
+}
+
+/* Calls fn for each host that the file is said to tell of; false if there is none. Files of several hosts may have one name: then the
+ * folder decides. */
 static bool each_host(struct kvmig__files_load *load, const char *text,
                       void (*fn)(struct kvmig__files_load *load, struct kvmig__host *host, const char *text))
 {
+    struct kvmig__host *folder = host_of_folder(load);
+    const bool one = folder && says_so(load, folder);
     bool any = false;
 
     for (size_t i = 0; i < load->ask->hosts.n; i++) {
@@ -71,9 +116,11 @@ static bool each_host(struct kvmig__files_load *load, const char *text,
 
         if (!is_said_of(load->ask->hosts.v[i], load->base.name, &name))
             continue;
-        fn(load, host_of(load, name), text);
+        if (!one || kvmig__str_eq(name, folder->name)) {
+            fn(load, host_of(load, name), text);
+            any = true;
+        }
         free(name);
-        any = true;
     }
     return any;
 }
@@ -219,10 +266,14 @@ bool kvmig__files_xml(struct kvmig__files_load *load, const char *text, size_t l
     if (!document) /* some other XML */
         return true;
     copy = kvmig__strndup(text, length);
-    if (each_host(load, copy, document->take))
+    if (each_host(load, copy, document->take)) {
         load->named = true;
-    else if (document->take == take_domain || !names_files(load))
-        document->take(load, source_of(load), copy);
+    } else {
+        struct kvmig__host *host = host_of_folder(load);
+
+        if (host || document->take == take_domain || !names_files(load))
+            document->take(load, host ? host : source_of(load), copy);
+    }
     free(copy);
     return true;
 }
