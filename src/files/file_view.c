@@ -180,12 +180,14 @@ static void replace_hosts(struct kvmig__file_view *view, struct kvmig__files *fi
     /* All are in the view before the first report, which may be the one that makes it synced. */
     for (size_t i = 0; i < files->hosts.n; i++)
         want_host(view, files->hosts.v[i]);
+    kvmig__cluster_batch_begin(view->cluster); /* the caller holds it */
     for (size_t i = 0; i < files->hosts.n; i++) {
         struct file_host *host = find_host(view, files->hosts.v[i]->name);
 
         kvmig__cluster_host_begin(host->host);
         kvmig__cluster_host_facts(host->host, files->hosts.v[i]);
     }
+    kvmig__cluster_batch_end(view->cluster);
     files->hosts.n = 0; /* they belong to the view now */
     for (size_t i = 0; i < view->hosts.n; i++) {
         struct file_host *host = view->hosts.v[i];

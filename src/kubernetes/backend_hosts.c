@@ -9,6 +9,25 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the list, by name ---- */
+
+/* Where the node is, or would be. */
+static size_t place_of(const struct kvmig__kube_backend *backend, const char *node)
+{
+    size_t low = 0, high = backend->hosts.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(backend->hosts.v[middle]->node, node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 /* ---- what the view asks of a host ---- */
 
@@ -25,9 +44,10 @@ static void host_close(struct kvmig__host_backend *base)
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
     struct kvmig__kube_backend *backend = host->backend;
 
-    for (size_t i = 0; i < backend->hosts.n; i++)
-        if (backend->hosts.v[i] == host)
-            backend->hosts.v[i] = backend->hosts.v[--backend->hosts.n];
+    size_t at = place_of(backend, host->node);
+
+    backend->hosts.n--;
+    memmove(&backend->hosts.v[at], &backend->hosts.v[at + 1], (backend->hosts.n - at) * sizeof(*backend->hosts.v));
     free(host->node);
     free(host);
 }
@@ -123,23 +143,25 @@ static const struct kvmig__host_backend_ops ops = {
 
 static struct kvmig__kube_host *find_host(const struct kvmig__kube_backend *backend, const char *node)
 {
-    for (size_t i = 0; i < backend->hosts.n; i++)
-        if (kvmig__str_eq(backend->hosts.v[i]->node, node))
-            return backend->hosts.v[i];
-    return NULL;
+    size_t at = place_of(backend, node);
+
+    return at < backend->hosts.n && kvmig__str_eq(backend->hosts.v[at]->node, node) ? backend->hosts.v[at] : NULL;
 }
 
 static struct kvmig__kube_host *add_host(struct kvmig__kube_backend *backend, const char *node)
 {
     struct kvmig__kube_host *host = kvmig__calloc(1, sizeof(*host));
     char *uri = kvmig__asprintf("kube://%s", node);
+    size_t at = place_of(backend, node);
 
     host->base.ops = &ops;
     host->backend = backend;
     host->node = kvmig__strdup(node);
-    host->host = kvmig__cluster_host_add(backend->cluster, uri, "kvmig_cluster_open");
+    host->host = kvmig__cluster_host_new(backend->cluster, uri);
     host->host->backend = &host->base;
-    *KVMIG__PUSH(&backend->hosts) = host;
+    (void)KVMIG__PUSH(&backend->hosts);
+    memmove(&backend->hosts.v[at + 1], &backend->hosts.v[at], (backend->hosts.n - 1 - at) * sizeof(*backend->hosts.v));
+    backend->hosts.v[at] = host;
     free(uri);
     return host;
 }
@@ -191,10 +213,12 @@ static void drop_vanished(struct kvmig__kube_backend *backend)
     }
 }
 
+/* The caller holds the view. */
 void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
 {
     struct kvmig__kube_places places;
 
+    kvmig__cluster_batch_begin(backend->cluster);
     kvmig__places_init(&places, &backend->store);
     KVMIG__KUBE_EACH(&backend->store, NODE, node)
     {
@@ -202,6 +226,7 @@ void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
     }
     report_unseen(backend, &places);
     kvmig__places_clear(&places);
+    kvmig__cluster_batch_end(backend->cluster);
     drop_vanished(backend);
     kvmig__cluster_check_sync(backend->cluster);
 }
