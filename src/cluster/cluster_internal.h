@@ -61,6 +61,10 @@ struct kvmig__host_backend {
     const struct kvmig__host_backend_ops *ops;
 };
 
+/* For backends that know an answer at once: gives it in a dispatch of its own. side (shallow) and error are taken. (cluster_reply.c) */
+void kvmig__reply_side(struct kvmig_context *context, const struct kvmig__side *side, kvmig__side_fn fn, void *owner);
+void kvmig__reply_act(struct kvmig_context *context, struct kvmig_error *error, kvmig__act_fn fn, void *owner);
+
 /* ---- one host in the view ---- */
 struct kvmig__cluster_host {
     struct kvmig_cluster *cluster;

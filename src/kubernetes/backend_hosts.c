@@ -52,39 +52,6 @@ static void host_close(struct kvmig__host_backend *base)
     free(host);
 }
 
-/* An answer that is known at once is delivered in a dispatch of its own, because a question is never answered from inside. */
-struct reply {
-    struct kvmig__timer timer;
-    struct kvmig__side side;
-    struct kvmig_error *error;
-    kvmig__side_fn side_fn;
-    kvmig__act_fn act_fn;
-    void *owner;
-};
-
-static void on_reply(void *data)
-{
-    struct reply *reply = data;
-
-    if (reply->side_fn)
-        reply->side_fn(reply->owner, &reply->side);
-    else
-        reply->act_fn(reply->owner, reply->error);
-    kvmig__side_clear(&reply->side);
-    kvmig__error_free(reply->error);
-    free(reply);
-}
-
-static struct reply *reply_new(struct kvmig__kube_backend *backend, void *owner)
-{
-    struct reply *reply = kvmig__calloc(1, sizeof(*reply));
-
-    reply->owner = owner;
-    kvmig__timer_init(&reply->timer, backend->context, on_reply, reply);
-    kvmig__timer_arm_in(&reply->timer, 0);
-    return reply;
-}
-
 static void read_vmi(const struct kvmig__kube_host *host, const char *vm, struct kvmig__side *side)
 {
     const struct kvmig__kube *kube = &host->backend->store;
@@ -112,24 +79,23 @@ static void host_read_side(struct kvmig__host_backend *base, const char *vm, int
                            void *owner)
 {
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
-    struct reply *reply = reply_new(host->backend, owner);
+    struct kvmig__side side;
 
     (void)timeout_ms;
-    reply->side_fn = fn;
-    read_vmi(host, vm, &reply->side);
+    read_vmi(host, vm, &side);
+    kvmig__reply_side(host->backend->context, &side, fn, owner);
 }
 
 static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t action, int64_t timeout_ms,
                      kvmig__act_fn fn, void *owner)
 {
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
-    struct reply *reply = reply_new(host->backend, owner);
-
-    (void)timeout_ms;
-    reply->act_fn = fn;
-    reply->error = kvmig__error_new(
+    struct kvmig_error *error = kvmig__error_new(
         ENOTSUP, host->node, vm, "KubeVirt's own agents start and stop guests: delete the VMI, or use virtctl.",
         "%s is nothing that a client may do on a node of a KubeVirt cluster", kvmig_location_action_name(action));
+
+    (void)timeout_ms;
+    kvmig__reply_act(host->backend->context, error, fn, owner);
 }
 
 static const struct kvmig__host_backend_ops ops = {

@@ -8,8 +8,6 @@
 
 #include <errno.h>
 
-#include <json-c/json.h>
-
 #define MIB ((uint64_t)1 << 20)
 #define PAGE 4096
 
@@ -78,18 +76,6 @@ static void end_it(struct fixture *f, struct kvmig_error *error)
 {
     fake_answer_call(&f->world, error, false);
     fake_run(&f->world, fake_ended, &f->caller);
-}
-
-static struct json_object *report_of(struct kvmig_session *session)
-{
-    struct json_object *report;
-    char *text = NULL;
-
-    assert_int_equal(kvmig_session_report(session, &text), 0);
-    report = json_tokener_parse(text);
-    assert_non_null(report);
-    free(text);
-    return report;
 }
 
 static struct json_object *at(struct json_object *object, const char *path)
