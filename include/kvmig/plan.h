@@ -254,14 +254,14 @@ KVMIG_API int32_t kvmig_cluster_cpu_common(struct kvmig_cluster *cluster, const 
                                            const char *cpu_map, char **out_json);
 
 /**
- * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * The whole plan as JSON (docs/json.md). *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json);
 
 /**
- * The plan as JSON without its candidates and its request: of the candidates the number per verdict ("candidates_by_verdict"). In a large
- * cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads:
+ * The plan as JSON without its candidates, forecast, remedies and request: of the candidates the number per verdict
+ * ("candidates_by_verdict"). In a large cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads:
  * any. Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_summary_to_json(const struct kvmig_plan *plan, char **out_json);
