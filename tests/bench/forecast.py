@@ -4,9 +4,10 @@
 working set, bandwidth limit and strategy.
 
 A few migrations of a quiet guest come first; what the library learns from them (--learned) is all that it knows of the lab: link,
-overheads, the guest's memory in use. Before each row the guest is told what to write; the tool is told the same as dirty rates, as
-a caller would that knows its guest, and its forecast is noted. Then the migration runs. Nothing of a row is used before its
-forecast. What is learned meanwhile goes on to count, as it would for any caller. Total time is that of the migrate call.
+overheads, the guest's memory in use. Before each row the guest is told what to write; the tool is told what the guest then says that it
+writes, as dirty rates, as a caller would that knows its guest (or it measures, or takes what the row before taught), and its forecast is
+noted. Then the migration runs. Nothing of a row is used before its forecast. What is learned meanwhile goes on to count, as it would for
+any caller. Total time is that of the migrate call.
 
 Guests that are not expected to end are aborted after a multiple of the first pass; of them only the verdict is judged.
 usage: forecast.py BUILD-FOLDER [ROWS [FILE]]     only the first ROWS rows; FILE takes all that was told, forecast and measured
@@ -27,9 +28,9 @@ from kvmiglab import Lab  # noqa: E402
 PRE, CONVERGE, POST = "pre-copy", "auto-converge", "post-copy"
 OPTIONS = {PRE: [], CONVERGE: ["--auto-converge"], POST: ["--postcopy", "--postcopy-after-precopy"]}
 SMALL, LARGE = 256, 384
-# memory MiB, working set MiB, writes MiB/s, bandwidth limit MiB/s, strategy; LEARNED: nothing is told of what the guest writes, it wrote
-# the same in the row before
-LEARNED = "learned"
+# memory MiB, working set MiB, writes MiB/s, bandwidth limit MiB/s, strategy, and where it is known from what the guest writes: LEARNED:
+# it wrote the same in the row before; MEASURED: by libvirt, just before; else told.
+TOLD, LEARNED, MEASURED = "told", "learned", "measured"
 MATRIX = [
     (SMALL, 0, 0, 16, PRE),
     (SMALL, 0, 0, 32, PRE),
@@ -41,6 +42,7 @@ MATRIX = [
     (SMALL, 64, 12, 24, PRE),
     (SMALL, 64, 12, 32, PRE, LEARNED),
     (SMALL, 2, 24, 16, PRE),
+    (SMALL, 64, 12, 24, PRE, MEASURED),
     (SMALL, 80, 10, 24, PRE),
     (SMALL, 32, 30, 16, PRE),
     (SMALL, 64, 40, 24, PRE),
@@ -56,6 +58,7 @@ MATRIX = [
     (LARGE, 128, 8, 24, PRE),
     (LARGE, 128, 8, 32, PRE, LEARNED),
     (LARGE, 128, 16, 32, PRE),
+    (LARGE, 128, 16, 32, PRE, MEASURED),
     (LARGE, 192, 6, 32, PRE),
     (LARGE, 192, 10, 32, PRE),
     (LARGE, 128, 50, 32, PRE),
@@ -64,6 +67,7 @@ MATRIX = [
     (LARGE, 48, 10, 24, PRE),
     (LARGE, 48, 10, 32, PRE, LEARNED),
     (LARGE, 48, 10, 24, POST),
+    (LARGE, 48, 10, 24, PRE, MEASURED),
 ]
 SETTLE_S = 1.5
 LOOK_S = 3
@@ -127,13 +131,13 @@ class Bench:
         plan = json.loads(self._run(self._argv("plan", vm, target, cap, strategy, options)))
         return plan["forecast"]
 
-    def row(self, memory, working_set, rate, cap, strategy, source="told"):
+    def row(self, memory, working_set, rate, cap, strategy, source=TOLD):
         vm = self.vm(memory)
         vm.dirty(working_set, rate)
         wait_written(vm, working_set)
         real_rate = written(vm, LOOK_S) if working_set else 0
-        options = [] if source == LEARNED else self.told(working_set, real_rate)
-        if strategy == CONVERGE:
+        options = self.told(working_set, real_rate) if source == TOLD else []
+        if strategy == CONVERGE or source == MEASURED:
             options.append("--measure")
         plan = self.forecast(memory, cap, strategy, options)
         predicted = plan["strategies"][strategy]
@@ -145,12 +149,15 @@ class Bench:
                               ["--migrate-timeout", f"{math.ceil(limit_s)}s"], (0, 1))
         during = watch.end()
         vm.dirty(0, 0)
-        if self.raw:
-            with open(self.raw, "a", encoding="utf-8") as file:
-                file.write(json.dumps({"row": (memory, working_set, rate, cap, strategy), "source": source, "rate": real_rate, "during": during,
-                                       "plan": plan, "report": report, "known": json.loads(known)}) + "\n")
+        self.note(row=(memory, working_set, rate, cap, strategy), source=source, rate=real_rate, during=during, plan=plan, report=report,
+                  known=json.loads(known))
         measured_s = report["call_ms"] / 1000 if report["outcome"] == "Succeeded" else None
         return predicted, measured_s, report
+
+    def note(self, **what):
+        if self.raw:
+            with open(self.raw, "a", encoding="utf-8") as file:
+                file.write(json.dumps(what) + "\n")
 
 
 class Watch:
@@ -212,8 +219,8 @@ def show(rows):
             errors.append(abs(error))
         pause = report.get("pause", {}).get("source_ms")
         sent = report.get("memory", {}).get("sent")
-        print(f"{memory:6} {working_set:4} {rate:6} {cap:5} {strategy:14} {(source or ['told'])[0]:10} {'yes' if ends else 'no':>14} {'yes' if ended else 'no':>5} "
-              f"{predicted['total_ms'].get('expected', 0) / 1000:15.1f} {measured or 0:7.1f} "
+        print(f"{memory:6} {working_set:4} {rate:6} {cap:5} {strategy:14} {(source or [TOLD])[0]:10} {'yes' if ends else 'no':>14} "
+              f"{'yes' if ended else 'no':>5} {predicted['total_ms'].get('expected', 0) / 1000:15.1f} {measured or 0:7.1f} "
               f"{'' if error is None else f'{error:+.1%}':>7} {predicted['pause_ms'].get('expected', 0):15} "
               f"{pause if pause is not None else '':>6} {predicted['sent_bytes'].get('expected', 0) / 2**20:13.0f} "
               f"{(sent or 0) / 2**20:6.0f}", flush=True)

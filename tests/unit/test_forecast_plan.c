@@ -191,6 +191,26 @@ static void a_limit_that_even_a_quiet_guest_hits_is_found_without_a_dirty_rate(v
     scene_clear(&s);
 }
 
+/* Neither how long it would take nor how much it would send, not even at best; but what would do. */
+static void what_never_ends_has_no_total(void **state)
+{
+    struct scene s = scene_with(8 * GIB, GBIT);
+    struct kvmig_forecast f;
+
+    (void)state;
+    add_dirty(&s, 1000, GBIT * 4);
+    add_dirty(&s, 4000, GBIT * 4);
+    scene_plan(&s);
+    f = of(s.plan, KVMIG_STRATEGY_PRE_COPY);
+    assert_int_equal(f.converges, 0);
+    assert_int_equal(f.certain, 1);
+    assert_true(f.total_ms == UINT64_MAX && f.total_low_ms == UINT64_MAX && f.total_high_ms == UINT64_MAX);
+    assert_true(f.sent_bytes == UINT64_MAX && f.sent_low_bytes == UINT64_MAX);
+    assert_true(f.needed_bytes_per_s > GBIT && f.needed_bytes_per_s != UINT64_MAX);
+    assert_true(f.needed_throttle_percent > 50);
+    scene_clear(&s);
+}
+
 static void the_least_invasive_strategy_is_recommended(void **state)
 {
     struct scene s = scene_with(8 * GIB, GBIT);
@@ -411,6 +431,7 @@ int main(void)
         cmocka_unit_test(it_blocks_only_if_all_that_would_end_it_is_ruled_out),
         cmocka_unit_test(the_completion_limit_is_counted_per_gib),
         cmocka_unit_test(a_limit_that_even_a_quiet_guest_hits_is_found_without_a_dirty_rate),
+        cmocka_unit_test(what_never_ends_has_no_total),
         cmocka_unit_test(the_least_invasive_strategy_is_recommended),
         cmocka_unit_test(bounds_lie_around_what_is_expected),
         cmocka_unit_test(a_migration_teaches_link_and_guest),
