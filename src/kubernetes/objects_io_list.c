@@ -152,7 +152,10 @@ static bool is_on(const struct kvmig__value *value)
 
     if (!text || value->type == KVMIG__TAPE_FALSE)
         return false;
-    return value->type == KVMIG__TAPE_INT || value->type == KVMIG__TAPE_DOUBLE ? text[strspn(text, "-0.")] : *text;
+    if (value->type != KVMIG__TAPE_INT && value->type != KVMIG__TAPE_DOUBLE)
+        return *text;
+    text += strspn(text, "-0.");
+    return *text >= '1' && *text <= '9'; /* else its exponent, of zero */
 }
 
 void kvmig__io_flags(struct kvmig__io *io, const char *key, struct kvmig__strlist *list)
