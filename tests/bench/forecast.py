@@ -209,14 +209,14 @@ def percentile(values, share):
 def show(rows):
     print(f"{'memory':>6} {'set':>4} {'writes':>6} {'limit':>5} {'strategy':14} {'writes are':10} {'ends: forecast':>14} {'real':>5} "
           f"{'total: forecast':>15} {'real':>7} {'error':>7} {'pause: forecast':>15} {'real':>6} {'MiB: forecast':>13} {'real':>6}")
-    errors, wrong = [], 0
+    errors, wrong = {}, 0
     for (memory, working_set, rate, cap, strategy, *source), predicted, measured, report in rows:
         ends, ended = predicted["converges"], measured is not None
         wrong += ends != ended
         error = None
         if ends and ended:
             error = (predicted["total_ms"]["expected"] / 1000 - measured) / measured
-            errors.append(abs(error))
+            errors.setdefault((source or [TOLD])[0], []).append(abs(error))
         pause = report.get("pause", {}).get("source_ms")
         sent = report.get("memory", {}).get("sent")
         print(f"{memory:6} {working_set:4} {rate:6} {cap:5} {strategy:14} {(source or [TOLD])[0]:10} {'yes' if ends else 'no':>14} "
@@ -224,9 +224,11 @@ def show(rows):
               f"{'' if error is None else f'{error:+.1%}':>7} {predicted['pause_ms'].get('expected', 0):15} "
               f"{pause if pause is not None else '':>6} {predicted['sent_bytes'].get('expected', 0) / 2**20:13.0f} "
               f"{(sent or 0) / 2**20:6.0f}", flush=True)
-    if errors:
-        print(f"{len(rows)} migrations; |forecast - real| / real of the total time: median {percentile(errors, 0.5):.1%}, "
-              f"90th percentile {percentile(errors, 0.9):.1%}, worst {max(errors):.1%}; wrong verdicts: {wrong}")
+    every = sum(errors.values(), [])
+    for name, some in [*errors.items(), ("all", every)] if every else []:
+        print(f"{name:8}: {len(some)} that ended; |forecast - real| / real of the total time: median {percentile(some, 0.5):.1%}, "
+              f"90th percentile {percentile(some, 0.9):.1%}, worst {max(some):.1%}")
+    print(f"{len(rows)} migrations, {wrong} wrong verdicts")
 
 
 def main():

@@ -360,6 +360,19 @@ static void extreme_numbers_come_to_an_end(void **state)
     }
 }
 
+/* 2 in the first second and 45 in five: noise. Together 47 in six. The third, which grows no faster, stays. */
+static void a_rate_that_rises_with_the_window_is_noise(void **state)
+{
+    const struct kvmig__dirty_point points[] = { { 5, 45 }, { 1, 2 }, { 60, 50 } };
+    struct kvmig__dirty_curve curve;
+
+    (void)state;
+    kvmig__curve_fit(&curve, points, 3, 1000, 0, KVMIG__CURVE_LOW);
+    assert_float_equal(kvmig__curve_bytes(&curve, 1), 47 / 6.0, 1e-9);
+    assert_float_equal(kvmig__curve_bytes(&curve, 5), 5 * 47 / 6.0, 1e-9);
+    assert_float_equal(kvmig__curve_bytes(&curve, 60), 50, 1e-9);
+}
+
 /* 100 hot pages, written in turn, 50 a second: those of half a second and those of the next are 50; beyond two seconds it is all of them. */
 static void pages_in_turn_are_not_written_twice_in_two_short_times(void **state)
 {
@@ -397,6 +410,7 @@ int main(void)
         cmocka_unit_test(bounds_differ_in_what_is_cold),
         cmocka_unit_test(a_rate_that_does_not_fall_says_nothing_of_the_set),
         cmocka_unit_test(three_windows_are_taken_as_they_are),
+        cmocka_unit_test(a_rate_that_rises_with_the_window_is_noise),
         cmocka_unit_test(pages_in_turn_are_not_written_twice_in_two_short_times),
         cmocka_unit_test(one_class_tells_the_time_of_its_pages),
         cmocka_unit_test(curves_never_fall_nor_exceed_memory),
