@@ -196,6 +196,9 @@ cpus_in_common() {
     write_node k2 avx2
     run 0 cpu common --cpu-map "$tmp/map" --json "$tmp/k1.json" "$tmp/k2.json"
     out_json '[m["model"] for m in d["models"]] == ["Base"] and d["common_features"] == ["fpu"]'
+    run 0 cpu common -c test:///default
+    out_has "Nothing is known of any CPU."
+    run 6 cpu common nobody -c test:///default
     run 2 cpu common nobody "$tmp/k1.json"
     err_has "nobody"
     run 2 cpu
