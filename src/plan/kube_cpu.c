@@ -292,6 +292,21 @@ static void note_lacks(const struct kvmig__kube_check *c, struct lacks *lacks)
         kvmig__kube_note_stale(c, &lacks->stale);
 }
 
+/* A guest that runs has what it requires: where not even its own node tells the feature, nor its launcher asks for it, files leave the
+ * label out. */
+static bool is_left_out(const struct kvmig__kube_check *c, const char *feature)
+{
+    char *key = kvmig__asprintf("%s%s", KVMIG__LABEL_FEATURE, feature);
+    bool told = !c->kube->trimmed || !c->source || (c->pod && kvmig__pairs_get(&c->pod->placement.node_selector, key));
+
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        told = told || kvmig__pairs_get(&node->meta.labels, key);
+    }
+    free(key);
+    return !told;
+}
+
 /* Features that the VM names itself. */
 static void ask_as_spec(const struct kvmig__kube_check *c, struct lacks *lacks)
 {
@@ -301,7 +316,7 @@ static void ask_as_spec(const struct kvmig__kube_check *c, struct lacks *lacks)
     for (size_t i = 0; features_told && i < c->vmi->domain.cpu_features.n; i++) {
         const struct kvmig__kube_feature *feature = &c->vmi->domain.cpu_features.v[i];
 
-        if (feature->name && is_required(feature))
+        if (feature->name && is_required(feature) && !is_left_out(c, feature->name))
             ask(c, KVMIG__LABEL_FEATURE, feature->name, "true", &lacks->features, &lacks->stale);
     }
 }
