@@ -261,8 +261,8 @@ KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_j
 
 /**
  * The plan as JSON without its candidates, forecast, remedies and request: of the candidates the number per verdict
- * ("candidates_by_verdict"). In a large cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads:
- * any. Errors: -EINVAL for NULL. Since: 0.1.0
+ * ("candidates_by_verdict"). In a large cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who
+ * frees it with free(). Returns 0. Threads: any. Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_summary_to_json(const struct kvmig_plan *plan, char **out_json);
 
