@@ -285,7 +285,7 @@ static void tell_states(struct kvmig__files_load *load, struct kvmig__host *sour
     for (size_t i = 0; i < load->states.n; i++) {
         const struct kvmig__files_domain_state *told = &load->states.v[i];
 
-        for (size_t k = 0; k < source->domains.n; k++) {
+        for (size_t k = 0; k < source->domains.n && !told->on_target; k++) {
             if (told->domain && !kvmig__str_eq(told->domain, source->domains.v[k].name))
                 continue;
             source->domains.v[k].state = told->state;
@@ -298,6 +298,25 @@ static void tell_versions(struct kvmig__host *host, const struct kvmig__fact_ver
 {
     host->qemu_version = versions->qemu;
     host->libvirt_version = versions->libvirt;
+}
+
+/* A guest of that name that lives on a target which is known by name, and of which no file tells more. */
+static void tell_guests_of_targets(struct kvmig__files_load *load, const struct kvmig__host *source)
+{
+    for (size_t i = 0; i < load->states.n; i++) {
+        const struct kvmig__files_domain_state *told = &load->states.v[i];
+        struct kvmig__host *host = told->node ? find_host(load, told->node) : NULL;
+        struct kvmig__domain domain = { .state = told->state, .reason = told->reason };
+
+        if (!told->on_target || !host || host == source || !told->domain ||
+            (told->state != KVMIG__STATE_RUNNING && told->state != KVMIG__STATE_PAUSED))
+            continue;
+        domain.name = told->domain;
+        if (has_domain(host, &domain))
+            continue;
+        domain.name = kvmig__strdup(told->domain);
+        *KVMIG__PUSH(&host->domains) = domain;
+    }
 }
 
 /* Observations speak of "source" and "target": with several hosts beside the source nobody knows which one that is. */
@@ -335,10 +354,13 @@ void kvmig__files_finish_hosts(struct kvmig__files_load *load)
         struct kvmig__host *source = source_of(load);
 
         tell_states(load, source);
+        tell_guests_of_targets(load, source);
         tell_all_versions(load, source);
     }
-    for (size_t i = 0; i < load->states.n; i++)
+    for (size_t i = 0; i < load->states.n; i++) {
         free(load->states.v[i].domain);
+        free(load->states.v[i].node);
+    }
     free(load->states.v);
     load->states.v = NULL;
     load->states.n = 0;
