@@ -56,25 +56,27 @@ static char *join_features(struct json_object *features)
     return text;
 }
 
-static void print_kinds(struct json_object *kinds)
+/* Returns whether anything is known. */
+static bool print_kinds(struct json_object *kinds)
 {
-    static const char *const titles[] = { "NODES", "VENDOR", "HOST MODEL", "MODELS", "FEATURES" };
-    struct table *table = table_new(titles, 5);
+    static const char *const titles[] = { "NODES", "VENDOR", "HOST MODEL", "MODELS" };
+    struct table *table = table_new(titles, 4);
+    bool any = false;
 
     for (size_t i = 0; i < json_list_length(kinds); i++) {
-        struct json_object *kind = json_list_at(kinds, i), *features = json_member(kind, "features");
+        struct json_object *kind = json_list_at(kinds, i);
         char *nodes = join_nodes(json_member(kind, "nodes"));
-        char models[32], count[32];
-        const char *const cells[] = { nodes, json_text(kind, "vendor"), json_text(kind, "host_model"), models,
-                                      features ? count : NULL };
+        char models[32];
+        const char *const cells[] = { nodes, json_text(kind, "vendor"), json_text(kind, "host_model"), models };
 
         snprintf(models, sizeof(models), "%zu", json_list_length(json_member(kind, "models")));
-        snprintf(count, sizeof(count), "%zu", json_list_length(features));
         if (json_true(kind, "known"))
             table_add(table, cells);
+        any = any || json_true(kind, "known");
         free(nodes);
     }
-    table_print(table, stdout, "");
+    if (any)
+        table_print(table, stdout, "");
     table_free(table);
     for (size_t i = 0; i < json_list_length(kinds); i++) {
         struct json_object *kind = json_list_at(kinds, i);
@@ -84,6 +86,7 @@ static void print_kinds(struct json_object *kinds)
             printf("Not known, and left out: %s: %s\n", nodes, json_text(kind, "missing"));
         free(nodes);
     }
+    return any;
 }
 
 /* "12", "3 to 60", "?" */
@@ -189,7 +192,10 @@ static void print_text(struct json_object *json)
 {
     struct json_object *moves = json_member(json, "host_model");
 
-    print_kinds(json_member(json, "kinds"));
+    if (!print_kinds(json_member(json, "kinds"))) {
+        puts("Nothing is known of any CPU.");
+        return;
+    }
     print_models(json_member(json, "models"));
     if (json_list_length(moves) == 0)
         return;

@@ -267,6 +267,10 @@ static int run(const struct settings *settings)
         complain("drain: which nodes? Name them, or VMs with --vm");
         return usage_hint(&drain_command);
     }
+    if (settings->links.n > 0) {
+        complain("drain: --link-to is for one VM, or plan --all: a drain places VMs so that all of them find room");
+        return usage_hint(&drain_command);
+    }
     if (settings->target) {
         complain("drain: --target is for one VM; name the nodes that VMs may go to with --to");
         return usage_hint(&drain_command);

@@ -222,6 +222,7 @@ int plan_all(const struct view *view, const struct settings *settings)
 {
     struct kvmig_plan_opts opts = settings_plan_opts(settings, NULL);
     struct kvmig_plan_iterator *iterator = NULL;
+    struct kvmig_link *links;
     struct forecast_told told;
     int code;
 
@@ -232,12 +233,14 @@ int plan_all(const struct view *view, const struct settings *settings)
         code = learned_load(view, settings);
     if (code != 0)
         return code;
-    if (!forecast_read(settings, &told))
+    if (!forecast_read(settings, &told) || !links_read(&plan_command, settings, &links))
         return EXIT_USAGE;
     opts.forecast = &told.opts;
-    if (kvmig_cluster_plan_all(view->cluster, &opts, &iterator) < 0)
-        return complain_error("cannot plan", NULL);
-    code = show(iterator, settings);
+    opts.links = links;
+    opts.n_links = settings->links.n;
+    code = kvmig_cluster_plan_all(view->cluster, &opts, &iterator) < 0 ? complain_error("cannot plan", NULL)
+                                                                       : show(iterator, settings);
     kvmig_plan_iterator_free(iterator);
+    links_free(links, settings->links.n);
     return code;
 }

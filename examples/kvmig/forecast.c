@@ -178,7 +178,9 @@ static const char *range(char *cell, uint64_t middle, uint64_t low, uint64_t hig
 {
     const struct text m = text_ms(middle), l = text_ms(low), h = text_ms(high);
 
-    if (middle == UINT64_MAX)
+    if (middle == UINT64_MAX && low == UINT64_MAX)
+        snprintf(cell, CELL_MAX, "-");
+    else if (middle == UINT64_MAX)
         snprintf(cell, CELL_MAX, "%s or more", l.s);
     else if (high == UINT64_MAX)
         snprintf(cell, CELL_MAX, "%s (from %s)", m.s, l.s);

@@ -21,7 +21,6 @@
  *
  * A value that cannot be used blocks the plan, as the library's own checks of options do: notes with the codes of docs/findings.md.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,11 +29,6 @@
 #define MAX_DOWNTIME_MS 2000000 /* QEMU's, as --max-downtime */
 #define MAX_PARALLEL 255
 #define PREFIX "VIR_MIGRATE_"
-
-static void explain(const struct command *command, const struct settings *settings, const char *what)
-{
-    complain("%s: --request %s: %s", command->name, settings->request_path, what);
-}
 
 /* A text of our own that lives as long as the request. */
 static const char *keep(struct json_object *request, const char *first, const char *between, const char *second)
@@ -53,8 +47,16 @@ static const char *keep(struct json_object *request, const char *first, const ch
     return json_object_get_string(json_list_at(words, json_list_length(words) - 1));
 }
 
-static void take_flag(struct json_object *object, const char *key, struct settings *settings, uint64_t flag)
+/* Consent that cannot be read is no consent, but said. */
+static void take_flag(struct settings *settings, struct json_object *object, const char *of, const char *key,
+                      uint64_t flag)
 {
+    struct json_object *value = json_member(object, key);
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s.%s", of, key);
+    if (value && !json_object_is_type(value, json_type_boolean))
+        request_refuse(settings, name, value, "Write true or false, or leave it out.");
     if (json_true(object, key))
         settings->plan_flags |= flag;
 }
@@ -104,8 +106,8 @@ static void take_options(struct settings *settings, struct json_object *options,
         request_bandwidth(settings, bandwidth, backend);
     request_number(settings, options, "max_downtime_ms", MAX_DOWNTIME_MS, &settings->max_downtime_ms);
     request_number(settings, options, "parallel", MAX_PARALLEL, &settings->parallel);
-    take_flag(options, "postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
-    take_flag(options, "tls", settings, KVMIG_PLAN_TLS);
+    take_flag(settings, options, "options", "postcopy", KVMIG_PLAN_ALLOW_POSTCOPY);
+    take_flag(settings, options, "options", "tls", KVMIG_PLAN_TLS);
     take_text(settings, options, "migrate_uri", &settings->migrate_uri);
     take_text(settings, options, "tls_destination", &settings->tls_destination);
     take_texts(settings, options, "options.flags", PREFIX,
@@ -155,10 +157,6 @@ static void take_hosts(struct settings *settings, struct json_object *request)
     static const char hint[] = "Write {\"HOST\": [\"FILE\", ...]}.";
     struct json_object *hosts = json_member(request, "hosts");
 
-    if (hosts && !json_object_is_type(hosts, json_type_object)) {
-        request_refuse(settings, "hosts", hosts, hint);
-        hosts = NULL;
-    }
     if (!settings->source)
         settings->source = other_host(hosts, settings->target);
     if (settings->target && *settings->target)
@@ -196,10 +194,10 @@ static void take_observed(struct settings *settings, struct json_object *observe
 
 #define MOST_BITS 1000000000000000000 /* what is more is no measurement */
 
-/* A measurement that cannot be used is as good as none, but said. */
-static uint64_t measured(struct settings *settings, struct json_object *observed, const char *key)
+/* A number that cannot be used is as good as none, but said. */
+static uint64_t measured(struct settings *settings, struct json_object *object, const char *of, const char *key)
 {
-    struct json_object *value = json_member(observed, key);
+    struct json_object *value = json_member(object, key);
     const double number = value ? json_object_get_double(value) : -1;
     char name[64];
 
@@ -208,7 +206,7 @@ static uint64_t measured(struct settings *settings, struct json_object *observed
     if ((json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double)) && number >= 0 &&
         number <= MOST_BITS)
         return (uint64_t)number;
-    snprintf(name, sizeof(name), "observed.%s", key);
+    snprintf(name, sizeof(name), "%s.%s", of, key);
     request_refuse(settings, name, value, "Give a number that is not negative.");
     return UINT64_MAX;
 }
@@ -239,9 +237,9 @@ static void take_links(struct settings *settings, struct json_object *request, s
 
 static void take_measured(struct settings *settings, struct json_object *observed)
 {
-    const uint64_t memory = measured(settings, observed, "memory_bytes"),
-                   link = measured(settings, observed, "link_bits_per_s"),
-                   dirty = measured(settings, observed, "dirty_bits_per_s");
+    const uint64_t memory = measured(settings, observed, "observed", "memory_bytes"),
+                   link = measured(settings, observed, "observed", "link_bits_per_s"),
+                   dirty = measured(settings, observed, "observed", "dirty_bits_per_s");
 
     settings->observed_memory = memory == UINT64_MAX ? 0 : memory;
     settings->observed_link = link == UINT64_MAX ? 0 : link / 8;
@@ -256,8 +254,8 @@ static void take_policy(struct settings *settings, struct json_object *policy)
         uint64_t bit;
     } permissions[] = { { "allow_auto_converge", KVMIG_FORBID_AUTO_CONVERGE },
                         { "allow_postcopy", KVMIG_FORBID_POST_COPY } };
-    const uint64_t ceiling = json_number(policy, "max_downtime_ms"),
-                   completion = json_number(policy, "completion_timeout_s_per_gib");
+    const uint64_t ceiling = measured(settings, policy, "policy", "max_downtime_ms"),
+                   completion = measured(settings, policy, "policy", "completion_timeout_s_per_gib");
 
     for (size_t i = 0; i < sizeof(permissions) / sizeof(permissions[0]); i++) {
         struct json_object *value = json_member(policy, permissions[i].key);
@@ -269,21 +267,7 @@ static void take_policy(struct settings *settings, struct json_object *policy)
     settings->completion_s_per_gib = completion == UINT64_MAX ? 0 : completion;
 }
 
-/* ---- the file ---- */
-
-static struct json_object *load(const struct command *command, const struct settings *settings)
-{
-    struct json_object *request = json_object_from_file(settings->request_path);
-
-    if (!request)
-        explain(command, settings, errno ? strerror(errno) : "is not JSON");
-    else if (!json_object_is_type(request, json_type_object)) {
-        explain(command, settings, "is no JSON object");
-        json_object_put(request);
-        request = NULL;
-    }
-    return request;
-}
+/* ---- all ---- */
 
 int request_read(const struct command *command, struct settings *settings, struct json_object **out_request)
 {
@@ -295,8 +279,7 @@ int request_read(const struct command *command, struct settings *settings, struc
             text_list_add(&settings->file_hosts, settings->target);
         return 0;
     }
-    errno = 0;
-    request = load(command, settings);
+    request = request_load(command, settings->request_path);
     if (!request)
         return EXIT_USAGE;
     *out_request = request;
@@ -313,8 +296,8 @@ int request_read(const struct command *command, struct settings *settings, struc
     take_texts(settings, request, "exclude", NULL, "Give names of hosts.", &settings->exclude);
     if (json_text(request, "intent") && !strcmp(json_text(request, "intent"), "drain"))
         settings->plan_flags |= KVMIG_PLAN_FOR_DRAIN;
-    take_flag(policy, "allow_postcopy", settings, KVMIG_PLAN_ALLOW_POSTCOPY);
-    take_flag(policy, "allow_auto_converge", settings, KVMIG_PLAN_AUTO_CONVERGE);
+    take_flag(settings, policy, "policy", "allow_postcopy", KVMIG_PLAN_ALLOW_POSTCOPY);
+    take_flag(settings, policy, "policy", "allow_auto_converge", KVMIG_PLAN_AUTO_CONVERGE);
     take_options(settings, json_member(request, "options"), json_text(request, "backend"));
     take_volumes(settings, request);
     take_hosts(settings, request);

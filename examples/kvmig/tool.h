@@ -207,6 +207,10 @@ void links_free(struct kvmig_link *links, size_t n);
  * keeps texts and notes; json_object_put() it after the settings. */
 int request_read(const struct command *command, struct settings *settings, struct json_object **out_request);
 
+/* ---- request_file.c ---- */
+/* The file's JSON object, with members of the right kinds; NULL after it explained what is wrong. */
+struct json_object *request_load(const struct command *command, const char *path);
+
 /* ---- request_values.c: reading its values ---- */
 /* A finding about the request, in the library's JSON; detail and message are taken. */
 void request_note(const struct settings *settings, const char *code, int32_t severity, struct json_object *detail,

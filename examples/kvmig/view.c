@@ -345,7 +345,8 @@ char *view_uri_of(const struct view *view, const char *host)
     return uri;
 }
 
-/* Adds the VMs that the library's JSON of the view tells of: the domains of its hosts. */
+/* Adds the VMs that the library's JSON of the view tells of: the domains of its hosts. The same name on another host is one more
+ * trace of the same VM. */
 static void list_vms(const struct view *view, struct text_list *out, struct json_object **out_keep)
 {
     struct json_object *hosts;
@@ -357,9 +358,12 @@ static void list_vms(const struct view *view, struct text_list *out, struct json
     for (size_t i = 0; i < json_list_length(hosts); i++) {
         struct json_object *domains = json_member(json_list_at(hosts, i), "domains");
 
-        for (size_t k = 0; k < json_list_length(domains); k++)
-            if (json_text(json_list_at(domains, k), "name"))
-                text_list_add(out, json_text(json_list_at(domains, k), "name"));
+        for (size_t k = 0; k < json_list_length(domains); k++) {
+            const char *name = json_text(json_list_at(domains, k), "name");
+
+            if (name && (out->n == 0 || strcmp(out->v[0], name) != 0))
+                text_list_add(out, name);
+        }
     }
 }
 

@@ -228,7 +228,8 @@ KVMIG_API const char *kvmig_plan_candidate_reason(const struct kvmig_plan *plan,
 /**
  * Of a blocked plan: the smallest set of blockers over all candidates that have to be mended before nothing known stands against a
  * migration to kvmig_plan_remedy_target(); cheapest first, each with its advice (kvmig_finding_hint()) and kind of change
- * (kvmig_finding_mend()). If one of them is KVMIG_MEND_NEVER, the VM cannot be made movable. Empty if the plan is not blocked. NULL
+ * (kvmig_finding_mend()); several that need a restart, or other storage for one claim, count as one change. If one of them is
+ * KVMIG_MEND_NEVER, the VM cannot be made movable. Empty if the plan is not blocked. NULL
  * for NULL. Borrowed from the plan. Threads: any. Since: 0.1.0
  */
 KVMIG_API const struct kvmig_findings *kvmig_plan_remedies(const struct kvmig_plan *plan);
@@ -253,15 +254,15 @@ KVMIG_API int32_t kvmig_cluster_cpu_common(struct kvmig_cluster *cluster, const 
                                            const char *cpu_map, char **out_json);
 
 /**
- * The whole plan as JSON. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * The whole plan as JSON (docs/json.md). *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_to_json(const struct kvmig_plan *plan, char **out_json);
 
 /**
- * The plan as JSON without its candidates and its request: of the candidates the number per verdict ("candidates_by_verdict"). In a large
- * cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads:
- * any. Errors: -EINVAL for NULL. Since: 0.1.0
+ * The plan as JSON without its candidates, forecast, remedies and request: of the candidates the number per verdict
+ * ("candidates_by_verdict"). In a large cluster it is cheap, and kvmig_plan_to_json() is not. *out_json is owned by the caller, who
+ * frees it with free(). Returns 0. Threads: any. Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_plan_summary_to_json(const struct kvmig_plan *plan, char **out_json);
 

@@ -85,7 +85,13 @@ bool kvmig__str_eq(const char *a, const char *b)
 
 bool kvmig__str_starts(const char *s, const char *prefix)
 {
-    return s && strncmp(s, prefix, strlen(prefix)) == 0;
+    if (!s)
+        return false;
+    while (*prefix && *s == *prefix) {
+        s++;
+        prefix++;
+    }
+    return !*prefix;
 }
 
 bool kvmig__str_ends(const char *s, const char *suffix)

@@ -16,18 +16,10 @@
 
 /* ---- the list ---- */
 
-struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluster, const char *uri, const char *where)
+struct kvmig__cluster_host *kvmig__cluster_host_new(struct kvmig_cluster *cluster, const char *uri)
 {
-    struct kvmig__cluster_host *host;
+    struct kvmig__cluster_host *host = kvmig__calloc(1, sizeof(*host));
 
-    for (size_t i = 0; i < cluster->hosts.n; i++) {
-        if (!kvmig__str_eq(cluster->hosts.v[i]->facts->uri, uri))
-            continue;
-        kvmig__fail(
-            kvmig__error_new(-EINVAL, where, uri, "add each host once", "the view has a host with this URI already"));
-        return NULL;
-    }
-    host = kvmig__calloc(1, sizeof(*host));
     host->cluster = cluster;
     host->thorough = true;
     host->index = cluster->hosts.n;
@@ -37,9 +29,22 @@ struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluste
     host->facts->state = KVMIG__HOST_CONNECTING;
     *KVMIG__PUSH(&cluster->hosts) = host;
     *KVMIG__PUSH(&cluster->view.hosts) = host->facts;
+    kvmig__batch_named(host);
     cluster->synced = false;
     cluster->sync_wanted = true;
     return host;
+}
+
+struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluster, const char *uri, const char *where)
+{
+    for (size_t i = 0; i < cluster->hosts.n; i++) {
+        if (!kvmig__str_eq(cluster->hosts.v[i]->facts->uri, uri))
+            continue;
+        kvmig__fail(
+            kvmig__error_new(-EINVAL, where, uri, "add each host once", "the view has a host with this URI already"));
+        return NULL;
+    }
+    return kvmig__cluster_host_new(cluster, uri);
 }
 
 static void drop_host(struct kvmig__cluster_host *host)
@@ -116,6 +121,7 @@ void kvmig__cluster_host_restore(struct kvmig__cluster_host *host)
     host->index = cluster->hosts.n;
     *KVMIG__PUSH(&cluster->hosts) = host;
     *KVMIG__PUSH(&cluster->view.hosts) = host->facts;
+    kvmig__batch_named(host);
 }
 
 void kvmig__cluster_emit(struct kvmig_cluster *cluster, struct kvmig_event *event)
@@ -182,9 +188,8 @@ struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host
 
 /* ---- what the guests of one host make us ask of all others ---- */
 
-static void learn_queries(struct kvmig__cluster_host *host)
+static bool learn_queries(struct kvmig_cluster *cluster)
 {
-    struct kvmig_cluster *cluster = host->cluster;
     struct kvmig__queries now = { NULL, 0 };
     bool grown = false;
 
@@ -194,12 +199,8 @@ static void learn_queries(struct kvmig__cluster_host *host)
         grown |= !kvmig__queries_has(&cluster->queries, &now.v[i]);
     kvmig__queries_clear(&cluster->queries);
     cluster->queries = now;
-    if (!grown)
-        return;
-    /* What is new comes from this host's own guests, about which it has just been asked. */
-    if (host->asked_round == cluster->queries_round)
-        host->asked_round++;
-    cluster->queries_round++;
+    cluster->queries_round += grown;
+    return grown;
 }
 
 static void ask_those_behind(struct kvmig_cluster *cluster)
@@ -217,15 +218,22 @@ static void ask_those_behind(struct kvmig_cluster *cluster)
 
 /* ---- reports ---- */
 
+static bool has_other(const struct kvmig__cluster_host *host, const char *name)
+{
+    const struct kvmig_cluster *cluster = host->cluster;
+
+    if (cluster->batch)
+        return kvmig__batch_has_other(host, name);
+    for (size_t i = 0; i < cluster->hosts.n; i++)
+        if (cluster->hosts.v[i] != host && kvmig__str_eq(cluster->hosts.v[i]->facts->name, name))
+            return true;
+    return false;
+}
+
 /* The host's own name, unless another host of the view has it: then the URI. */
 static void choose_name(const struct kvmig__cluster_host *host, struct kvmig__host *facts)
 {
-    const struct kvmig_cluster *cluster = host->cluster;
-    bool usable = facts->name && *facts->name;
-
-    for (size_t i = 0; usable && i < cluster->hosts.n; i++)
-        usable = cluster->hosts.v[i] == host || !kvmig__str_eq(cluster->hosts.v[i]->facts->name, facts->name);
-    if (!usable)
+    if (!facts->name || !*facts->name || has_other(host, facts->name))
         kvmig__str_set(&facts->name, host->facts->uri);
 }
 
@@ -266,9 +274,38 @@ static void reported(struct kvmig__cluster_host *host)
         waiter->fn(waiter->owner);
         free(waiter);
     }
+    if (cluster->batch)
+        return;
     kvmig__cluster_settle_slots(cluster);
     ask_those_behind(cluster);
     kvmig__cluster_check_sync(cluster);
+}
+
+void kvmig__cluster_batch_reported(struct kvmig_cluster *cluster)
+{
+    const bool grown = learn_queries(cluster);
+
+    for (size_t i = 0; i < cluster->hosts.n; i++) {
+        struct kvmig__cluster_host *host = cluster->hosts.v[i];
+
+        if (grown && host->batched)
+            host->asked_round = cluster->queries_round;
+        host->batched = false;
+    }
+    kvmig__cluster_settle_slots(cluster);
+    ask_those_behind(cluster);
+    kvmig__cluster_check_sync(cluster);
+}
+
+/* What is new comes from this host's own guests, about which it has just been asked. */
+static void learn(struct kvmig__cluster_host *host)
+{
+    struct kvmig_cluster *cluster = host->cluster;
+    const uint64_t before = cluster->queries_round;
+
+    host->batched = cluster->batch;
+    if (!cluster->batch && learn_queries(cluster) && host->asked_round == before)
+        host->asked_round++;
 }
 
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts)
@@ -286,6 +323,7 @@ void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__h
     before = kvmig__host_fingerprint(old);
     host->facts = facts;
     cluster->view.hosts.v[host->index] = facts;
+    kvmig__batch_named(host);
     kvmig__host_free(old);
     host->facts_ms = host->begun_ms;
 
@@ -293,7 +331,7 @@ void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__h
         emit(host, KVMIG_EVENT_HOST_FOUND);
     if (!first && before != kvmig__host_fingerprint(facts))
         emit(host, KVMIG_EVENT_CLUSTER_CHANGED);
-    learn_queries(host);
+    learn(host);
     reported(host);
     kvmig__cluster_release(cluster);
 }

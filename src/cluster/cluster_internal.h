@@ -61,6 +61,10 @@ struct kvmig__host_backend {
     const struct kvmig__host_backend_ops *ops;
 };
 
+/* For backends that know an answer at once: gives it in a dispatch of its own. side (shallow) and error are taken. (cluster_reply.c) */
+void kvmig__reply_side(struct kvmig_context *context, const struct kvmig__side *side, kvmig__side_fn fn, void *owner);
+void kvmig__reply_act(struct kvmig_context *context, struct kvmig_error *error, kvmig__act_fn fn, void *owner);
+
 /* ---- one host in the view ---- */
 struct kvmig__cluster_host {
     struct kvmig_cluster *cluster;
@@ -70,6 +74,7 @@ struct kvmig__cluster_host {
     size_t index; /* in the view */
     bool begun; /* a reading has begun since the last refresh of the whole view; only that one settles the host */
     bool thorough; /* the next reading is to be a thorough one */
+    bool batched; /* reported in the batch that goes on */
     uint64_t asked_round; /* what the last reading that began asked; of cluster->queries_round */
     uint64_t wanted_round; /* what the host was last told to ask */
     int64_t begun_ms, facts_ms; /* when the last reading began; when that of facts began; 0 = never */
@@ -78,6 +83,8 @@ struct kvmig__cluster_host {
 /* A host that is not read yet, in state CONNECTING. The caller sets ->backend before it gives up the lock. NULL, with the
  * error set, if the view has that URI already; where names the call for the error. */
 struct kvmig__cluster_host *kvmig__cluster_host_add(struct kvmig_cluster *cluster, const char *uri, const char *where);
+/* The same for a backend that knows that nobody else has the URI. */
+struct kvmig__cluster_host *kvmig__cluster_host_new(struct kvmig_cluster *cluster, const char *uri);
 
 /* A backend calls this when it begins to read its host: what it reports next is newer than all that was asked for until now.
  * queries: asked about emulators, beyond those of the host's own guests; borrowed, valid under the lock. thorough: read
@@ -92,6 +99,11 @@ struct kvmig__reading kvmig__cluster_host_begin(struct kvmig__cluster_host *host
  * old ones; events follow from the difference. A lost host keeps its last facts, with another state. */
 void kvmig__cluster_host_facts(struct kvmig__cluster_host *host, struct kvmig__host *facts);
 void kvmig__cluster_host_lost(struct kvmig__cluster_host *host, struct kvmig_error *error); /* taken */
+
+/* Between them many hosts may be added and reported, but none removed; what follows for the view as a whole comes at the end, which
+ * may be the view's. For backends that are asked nothing about emulators. No batch within a batch. */
+void kvmig__cluster_batch_begin(struct kvmig_cluster *cluster);
+void kvmig__cluster_batch_end(struct kvmig_cluster *cluster);
 
 /* What is known of the host answers all that was asked: there is nothing newer to be had. */
 void kvmig__cluster_host_still(struct kvmig__cluster_host *host);

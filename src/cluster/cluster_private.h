@@ -26,6 +26,12 @@ struct kvmig__own_guest {
     int64_t ended_ms; /* when it lost it */
 };
 
+/* While many hosts are reported at once (cluster_batch.c). */
+struct kvmig__batch {
+    struct kvmig__cluster_host **slots; /* a table by name, open addressing */
+    size_t mask, used;
+};
+
 struct kvmig_cluster {
     struct kvmig_context *context;
     uint32_t owners; /* public references */
@@ -51,6 +57,7 @@ struct kvmig_cluster {
     bool sync_wanted; /* SYNCED is owed */
     struct kvmig__timer sync_timer; /* looks whether it is due, for views without hosts too */
     struct kvmig__waiter *waiters;
+    struct kvmig__batch *batch; /* NULL = hosts are reported one by one */
 
     struct kvmig__learned learned;
     struct kvmig__limits limits;
@@ -64,6 +71,11 @@ struct kvmig_cluster {
 void kvmig__cluster_read_all(struct kvmig_cluster *cluster); /* thoroughly, now */
 void kvmig__cluster_drop_hosts(struct kvmig_cluster *cluster);
 bool kvmig__cluster_host_ready(const struct kvmig__cluster_host *host); /* read, or known to be unreachable */
+void kvmig__cluster_batch_reported(struct kvmig_cluster *cluster); /* what follows from all reports of a batch */
+
+/* cluster_batch.c */
+void kvmig__batch_named(struct kvmig__cluster_host *host); /* it has a new name; nothing without a batch */
+bool kvmig__batch_has_other(const struct kvmig__cluster_host *host, const char *name); /* within a batch */
 
 /* cluster_slots.c */
 void kvmig__cluster_drop_guests(struct kvmig_cluster *cluster);

@@ -20,6 +20,7 @@ struct kvmig__pair {
 struct kvmig__pairs { /* labels, annotations, selectors; in the order of the object */
     struct kvmig__pair *v;
     size_t n;
+    bool sorted; /* by key, as API servers print them; then searching is cheap */
 };
 struct kvmig__amount { /* one entry of a resource list: "cpu", "memory", "devices.kubevirt.io/kvm", ... */
     char *name;
@@ -493,6 +494,8 @@ bool kvmig__kube_is_known(const struct kvmig__kube *kube, int32_t kind);
 
 /* ---- questions that several readers ask (kube_ask.c) ---- */
 const char *kvmig__pairs_get(const struct kvmig__pairs *pairs, const char *key); /* NULL if absent */
+/* The first at or behind *at (begin with 0) whose key begins so; *at is set behind it. NULL = no more. */
+const struct kvmig__pair *kvmig__pairs_next(const struct kvmig__pairs *pairs, const char *prefix, size_t *at);
 void kvmig__pairs_set(struct kvmig__pairs *pairs, const char *key, const char *value);
 void kvmig__pairs_clear(struct kvmig__pairs *pairs);
 void kvmig__pairs_copy(struct kvmig__pairs *dst, const struct kvmig__pairs *src); /* overwrites dst */

@@ -12,11 +12,31 @@
 
 /* ---- labels, amounts, conditions ---- */
 
+/* Of sorted ones: the first that does not come before key. */
+static size_t place_of(const struct kvmig__pairs *pairs, const char *key)
+{
+    size_t low = 0, high = pairs->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(pairs->v[middle].key, key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static struct kvmig__pair *find_pair(const struct kvmig__pairs *pairs, const char *key)
 {
-    for (size_t i = 0; i < pairs->n; i++) {
+    const size_t first = pairs->sorted && key ? place_of(pairs, key) : 0;
+
+    for (size_t i = first; i < pairs->n; i++) {
         if (kvmig__str_eq(pairs->v[i].key, key))
             return &pairs->v[i];
+        if (pairs->sorted)
+            break;
     }
     return NULL;
 }
@@ -30,11 +50,26 @@ const char *kvmig__pairs_get(const struct kvmig__pairs *pairs, const char *key)
     return pair->value ? pair->value : "";
 }
 
+const struct kvmig__pair *kvmig__pairs_next(const struct kvmig__pairs *pairs, const char *prefix, size_t *at)
+{
+    if (pairs->sorted && !*at)
+        *at = place_of(pairs, prefix);
+    for (; *at < pairs->n; ++*at) {
+        if (kvmig__str_starts(pairs->v[*at].key, prefix))
+            return &pairs->v[(*at)++];
+        if (pairs->sorted)
+            break;
+    }
+    *at = pairs->n;
+    return NULL;
+}
+
 void kvmig__pairs_set(struct kvmig__pairs *pairs, const char *key, const char *value)
 {
     struct kvmig__pair *pair = find_pair(pairs, key);
 
     if (!pair) {
+        pairs->sorted = false;
         pair = KVMIG__PUSH(pairs);
         pair->key = kvmig__strdup(key);
     }

@@ -78,63 +78,32 @@ static void host_close(struct kvmig__host_backend *base)
     free(host);
 }
 
-/* A question is never answered from inside. */
-struct reply {
-    struct kvmig__timer timer;
-    struct kvmig__side side;
-    struct kvmig_error *error;
-    kvmig__side_fn side_fn;
-    kvmig__act_fn act_fn;
-    void *owner;
-};
-
-static void on_reply(void *data)
+static struct kvmig_context *context_of(const struct kvmig__host_backend *base)
 {
-    struct reply *reply = data;
-
-    if (reply->side_fn)
-        reply->side_fn(reply->owner, &reply->side);
-    else
-        reply->act_fn(reply->owner, reply->error);
-    kvmig__side_clear(&reply->side);
-    kvmig__error_free(reply->error);
-    free(reply);
-}
-
-static struct reply *reply_new(const struct file_host *host, void *owner)
-{
-    struct reply *reply = kvmig__calloc(1, sizeof(*reply));
-
-    reply->owner = owner;
-    kvmig__timer_init(&reply->timer, kvmig__cluster_context(host->view->cluster), on_reply, reply);
-    kvmig__timer_arm_in(&reply->timer, 0);
-    return reply;
+    return kvmig__cluster_context(((const struct file_host *)base)->view->cluster);
 }
 
 /* What a file says of a guest was true at some time; it proves nothing now. */
 static void host_read_side(struct kvmig__host_backend *base, const char *vm, int64_t timeout_ms, kvmig__side_fn fn,
                            void *owner)
 {
-    struct reply *reply = reply_new((struct file_host *)base, owner);
+    struct kvmig__side side = { .state = KVMIG__STATE_OTHER, .reason = KVMIG__REASON_OTHER };
 
     (void)vm;
     (void)timeout_ms;
-    reply->side_fn = fn;
-    reply->side = (struct kvmig__side){ .state = KVMIG__STATE_OTHER, .reason = KVMIG__REASON_OTHER };
-    reply->side.error = kvmig__strdup("the view is one of files, which do not tell where a guest is now");
+    side.error = kvmig__strdup("the view is one of files, which do not tell where a guest is now");
+    kvmig__reply_side(context_of(base), &side, fn, owner);
 }
 
 static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t action, int64_t timeout_ms,
                      kvmig__act_fn fn, void *owner)
 {
-    struct file_host *host = (struct file_host *)base;
-    struct reply *reply = reply_new(host, owner);
+    struct kvmig_error *error =
+        kvmig__error_new(ENOTSUP, ((struct file_host *)base)->name, vm, "Open the view with the hosts' libvirt URIs.",
+                         "a view of files can plan, but %s is out of its reach", kvmig_location_action_name(action));
 
     (void)timeout_ms;
-    reply->act_fn = fn;
-    reply->error =
-        kvmig__error_new(ENOTSUP, host->name, vm, "Open the view with the hosts' libvirt URIs.",
-                         "a view of files can plan, but %s is out of its reach", kvmig_location_action_name(action));
+    kvmig__reply_act(context_of(base), error, fn, owner);
 }
 
 static const struct kvmig__host_backend_ops ops = {
@@ -180,12 +149,14 @@ static void replace_hosts(struct kvmig__file_view *view, struct kvmig__files *fi
     /* All are in the view before the first report, which may be the one that makes it synced. */
     for (size_t i = 0; i < files->hosts.n; i++)
         want_host(view, files->hosts.v[i]);
+    kvmig__cluster_batch_begin(view->cluster); /* the caller holds it */
     for (size_t i = 0; i < files->hosts.n; i++) {
         struct file_host *host = find_host(view, files->hosts.v[i]->name);
 
         kvmig__cluster_host_begin(host->host);
         kvmig__cluster_host_facts(host->host, files->hosts.v[i]);
     }
+    kvmig__cluster_batch_end(view->cluster);
     files->hosts.n = 0; /* they belong to the view now */
     for (size_t i = 0; i < view->hosts.n; i++) {
         struct file_host *host = view->hosts.v[i];

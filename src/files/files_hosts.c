@@ -60,10 +60,55 @@ static bool is_said_of(const char *entry, const char *path, char **out_host)
     return true;
 }
 
-/* Calls fn for each host that the file is said to tell of; false if there is none. */
+static bool is_named(const struct kvmig__files_load *load, const char *name, size_t n)
+{
+    const char *source = load->ask->source ? load->ask->source : SOURCE;
+
+    if (strlen(source) == n && strncmp(source, name, n) == 0)
+        return true;
+    for (size_t i = 0; i < load->ask->hosts.n; i++)
+        if (strcspn(load->ask->hosts.v[i], "=") == n && strncmp(load->ask->hosts.v[i], name, n) == 0)
+            return true;
+    return false;
+}
+
+/* The host that the file's folder is called by: what was collected from each host is often kept that way. NULL if there is none. */
+static struct kvmig__host *host_of_folder(struct kvmig__files_load *load)
+{
+    const char *path = load->base.name, *end = strrchr(path, '/'), *start = end;
+    struct kvmig__host *host = NULL;
+    char *name;
+
+    while (start && start > path && start[-1] != '/')
+        start--;
+    if (!start || start == end || !is_named(load, start, (size_t)(end - start)))
+        return NULL;
+    name = kvmig__strndup(start, (size_t)(end - start));
+    host = host_of(load, name);
+    free(name);
+    return host;
+}
+
+static bool says_so(const struct kvmig__files_load *load, const struct kvmig__host *host)
+{
+    bool said = false;
+
+    for (size_t i = 0; i < load->ask->hosts.n && !said; i++) {
+        char *name = NULL;
+
+        said = is_said_of(load->ask->hosts.v[i], load->base.name, &name) && kvmig__str_eq(name, host->name);
+        free(name);
+    }
+    return said;
+}
+
+/* Calls fn for each host that the file is said to tell of; false if there is none. Files of several hosts may have one name: then the
+ * folder decides. */
 static bool each_host(struct kvmig__files_load *load, const char *text,
                       void (*fn)(struct kvmig__files_load *load, struct kvmig__host *host, const char *text))
 {
+    struct kvmig__host *folder = host_of_folder(load);
+    const bool one = folder && says_so(load, folder);
     bool any = false;
 
     for (size_t i = 0; i < load->ask->hosts.n; i++) {
@@ -71,9 +116,11 @@ static bool each_host(struct kvmig__files_load *load, const char *text,
 
         if (!is_said_of(load->ask->hosts.v[i], load->base.name, &name))
             continue;
-        fn(load, host_of(load, name), text);
+        if (!one || kvmig__str_eq(name, folder->name)) {
+            fn(load, host_of(load, name), text);
+            any = true;
+        }
         free(name);
-        any = true;
     }
     return any;
 }
@@ -219,10 +266,14 @@ bool kvmig__files_xml(struct kvmig__files_load *load, const char *text, size_t l
     if (!document) /* some other XML */
         return true;
     copy = kvmig__strndup(text, length);
-    if (each_host(load, copy, document->take))
+    if (each_host(load, copy, document->take)) {
         load->named = true;
-    else if (document->take == take_domain || !names_files(load))
-        document->take(load, source_of(load), copy);
+    } else {
+        struct kvmig__host *host = host_of_folder(load);
+
+        if (host || document->take == take_domain || !names_files(load))
+            document->take(load, host ? host : source_of(load), copy);
+    }
     free(copy);
     return true;
 }
@@ -234,7 +285,7 @@ static void tell_states(struct kvmig__files_load *load, struct kvmig__host *sour
     for (size_t i = 0; i < load->states.n; i++) {
         const struct kvmig__files_domain_state *told = &load->states.v[i];
 
-        for (size_t k = 0; k < source->domains.n; k++) {
+        for (size_t k = 0; k < source->domains.n && !told->on_target; k++) {
             if (told->domain && !kvmig__str_eq(told->domain, source->domains.v[k].name))
                 continue;
             source->domains.v[k].state = told->state;
@@ -247,6 +298,25 @@ static void tell_versions(struct kvmig__host *host, const struct kvmig__fact_ver
 {
     host->qemu_version = versions->qemu;
     host->libvirt_version = versions->libvirt;
+}
+
+/* A guest of that name that lives on a target which is known by name, and of which no file tells more. */
+static void tell_guests_of_targets(struct kvmig__files_load *load, const struct kvmig__host *source)
+{
+    for (size_t i = 0; i < load->states.n; i++) {
+        const struct kvmig__files_domain_state *told = &load->states.v[i];
+        struct kvmig__host *host = told->node ? find_host(load, told->node) : NULL;
+        struct kvmig__domain domain = { .state = told->state, .reason = told->reason };
+
+        if (!told->on_target || !host || host == source || !told->domain ||
+            (told->state != KVMIG__STATE_RUNNING && told->state != KVMIG__STATE_PAUSED))
+            continue;
+        domain.name = told->domain;
+        if (has_domain(host, &domain))
+            continue;
+        domain.name = kvmig__strdup(told->domain);
+        *KVMIG__PUSH(&host->domains) = domain;
+    }
 }
 
 /* Observations speak of "source" and "target": with several hosts beside the source nobody knows which one that is. */
@@ -284,10 +354,13 @@ void kvmig__files_finish_hosts(struct kvmig__files_load *load)
         struct kvmig__host *source = source_of(load);
 
         tell_states(load, source);
+        tell_guests_of_targets(load, source);
         tell_all_versions(load, source);
     }
-    for (size_t i = 0; i < load->states.n; i++)
+    for (size_t i = 0; i < load->states.n; i++) {
         free(load->states.v[i].domain);
+        free(load->states.v[i].node);
+    }
     free(load->states.v);
     load->states.v = NULL;
     load->states.n = 0;

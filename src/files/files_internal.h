@@ -9,8 +9,10 @@
 /* Longer lists are cut off: nothing real comes near. */
 #define KVMIG__FILES_ITEMS 65536
 
-struct kvmig__files_domain_state { /* as an observation tells it of a domain on the source */
+struct kvmig__files_domain_state { /* as an observation tells it of a domain */
     char *domain; /* NULL = whichever there is */
+    char *node; /* NULL = not told */
+    bool on_target;
     int32_t state, reason;
 };
 

@@ -217,8 +217,13 @@ static void take_domain_state(struct kvmig__files_load *load, struct json_object
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(reasons); i++)
         if (kvmig__str_eq(reasons[i].text, reason))
             told.reason = reasons[i].value;
-    if (told.state >= 0 && kvmig__str_eq(side, "source") && has_room(load, load->states.n, "domain states")) {
+    if (told.state == KVMIG__STATE_PAUSED && !reason) /* nothing is said against the common one */
+        told.reason = KVMIG__REASON_USER;
+    told.on_target = kvmig__str_eq(side, "target");
+    if (told.state >= 0 && (told.on_target || kvmig__str_eq(side, "source")) &&
+        has_room(load, load->states.n, "domain states")) {
         kvmig__files_str(json, "domain", &told.domain);
+        kvmig__files_str(json, "node", &told.node);
         *KVMIG__PUSH(&load->states) = told;
     }
     free(side);

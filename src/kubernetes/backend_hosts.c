@@ -9,6 +9,25 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* ---- the list, by name ---- */
+
+/* Where the node is, or would be. */
+static size_t place_of(const struct kvmig__kube_backend *backend, const char *node)
+{
+    size_t low = 0, high = backend->hosts.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(backend->hosts.v[middle]->node, node) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
 
 /* ---- what the view asks of a host ---- */
 
@@ -25,44 +44,12 @@ static void host_close(struct kvmig__host_backend *base)
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
     struct kvmig__kube_backend *backend = host->backend;
 
-    for (size_t i = 0; i < backend->hosts.n; i++)
-        if (backend->hosts.v[i] == host)
-            backend->hosts.v[i] = backend->hosts.v[--backend->hosts.n];
+    size_t at = place_of(backend, host->node);
+
+    backend->hosts.n--;
+    memmove(&backend->hosts.v[at], &backend->hosts.v[at + 1], (backend->hosts.n - at) * sizeof(*backend->hosts.v));
     free(host->node);
     free(host);
-}
-
-/* An answer that is known at once is delivered in a dispatch of its own, because a question is never answered from inside. */
-struct reply {
-    struct kvmig__timer timer;
-    struct kvmig__side side;
-    struct kvmig_error *error;
-    kvmig__side_fn side_fn;
-    kvmig__act_fn act_fn;
-    void *owner;
-};
-
-static void on_reply(void *data)
-{
-    struct reply *reply = data;
-
-    if (reply->side_fn)
-        reply->side_fn(reply->owner, &reply->side);
-    else
-        reply->act_fn(reply->owner, reply->error);
-    kvmig__side_clear(&reply->side);
-    kvmig__error_free(reply->error);
-    free(reply);
-}
-
-static struct reply *reply_new(struct kvmig__kube_backend *backend, void *owner)
-{
-    struct reply *reply = kvmig__calloc(1, sizeof(*reply));
-
-    reply->owner = owner;
-    kvmig__timer_init(&reply->timer, backend->context, on_reply, reply);
-    kvmig__timer_arm_in(&reply->timer, 0);
-    return reply;
 }
 
 static void read_vmi(const struct kvmig__kube_host *host, const char *vm, struct kvmig__side *side)
@@ -92,24 +79,23 @@ static void host_read_side(struct kvmig__host_backend *base, const char *vm, int
                            void *owner)
 {
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
-    struct reply *reply = reply_new(host->backend, owner);
+    struct kvmig__side side;
 
     (void)timeout_ms;
-    reply->side_fn = fn;
-    read_vmi(host, vm, &reply->side);
+    read_vmi(host, vm, &side);
+    kvmig__reply_side(host->backend->context, &side, fn, owner);
 }
 
 static void host_act(struct kvmig__host_backend *base, const char *vm, int32_t action, int64_t timeout_ms,
                      kvmig__act_fn fn, void *owner)
 {
     struct kvmig__kube_host *host = (struct kvmig__kube_host *)base;
-    struct reply *reply = reply_new(host->backend, owner);
-
-    (void)timeout_ms;
-    reply->act_fn = fn;
-    reply->error = kvmig__error_new(
+    struct kvmig_error *error = kvmig__error_new(
         ENOTSUP, host->node, vm, "KubeVirt's own agents start and stop guests: delete the VMI, or use virtctl.",
         "%s is nothing that a client may do on a node of a KubeVirt cluster", kvmig_location_action_name(action));
+
+    (void)timeout_ms;
+    kvmig__reply_act(host->backend->context, error, fn, owner);
 }
 
 static const struct kvmig__host_backend_ops ops = {
@@ -123,23 +109,25 @@ static const struct kvmig__host_backend_ops ops = {
 
 static struct kvmig__kube_host *find_host(const struct kvmig__kube_backend *backend, const char *node)
 {
-    for (size_t i = 0; i < backend->hosts.n; i++)
-        if (kvmig__str_eq(backend->hosts.v[i]->node, node))
-            return backend->hosts.v[i];
-    return NULL;
+    size_t at = place_of(backend, node);
+
+    return at < backend->hosts.n && kvmig__str_eq(backend->hosts.v[at]->node, node) ? backend->hosts.v[at] : NULL;
 }
 
 static struct kvmig__kube_host *add_host(struct kvmig__kube_backend *backend, const char *node)
 {
     struct kvmig__kube_host *host = kvmig__calloc(1, sizeof(*host));
     char *uri = kvmig__asprintf("kube://%s", node);
+    size_t at = place_of(backend, node);
 
     host->base.ops = &ops;
     host->backend = backend;
     host->node = kvmig__strdup(node);
-    host->host = kvmig__cluster_host_add(backend->cluster, uri, "kvmig_cluster_open");
+    host->host = kvmig__cluster_host_new(backend->cluster, uri);
     host->host->backend = &host->base;
-    *KVMIG__PUSH(&backend->hosts) = host;
+    (void)KVMIG__PUSH(&backend->hosts);
+    memmove(&backend->hosts.v[at + 1], &backend->hosts.v[at], (backend->hosts.n - 1 - at) * sizeof(*backend->hosts.v));
+    backend->hosts.v[at] = host;
     free(uri);
     return host;
 }
@@ -191,10 +179,12 @@ static void drop_vanished(struct kvmig__kube_backend *backend)
     }
 }
 
+/* The caller holds the view. */
 void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
 {
     struct kvmig__kube_places places;
 
+    kvmig__cluster_batch_begin(backend->cluster);
     kvmig__places_init(&places, &backend->store);
     KVMIG__KUBE_EACH(&backend->store, NODE, node)
     {
@@ -202,6 +192,7 @@ void kvmig__kube_hosts_report(struct kvmig__kube_backend *backend)
     }
     report_unseen(backend, &places);
     kvmig__places_clear(&places);
+    kvmig__cluster_batch_end(backend->cluster);
     drop_vanished(backend);
     kvmig__cluster_check_sync(backend->cluster);
 }

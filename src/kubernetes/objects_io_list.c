@@ -152,7 +152,10 @@ static bool is_on(const struct kvmig__value *value)
 
     if (!text || value->type == KVMIG__TAPE_FALSE)
         return false;
-    return value->type == KVMIG__TAPE_INT || value->type == KVMIG__TAPE_DOUBLE ? text[strspn(text, "-0.")] : *text;
+    if (value->type != KVMIG__TAPE_INT && value->type != KVMIG__TAPE_DOUBLE)
+        return *text;
+    text += strspn(text, "-0.");
+    return *text >= '1' && *text <= '9'; /* else its exponent, of zero */
 }
 
 void kvmig__io_flags(struct kvmig__io *io, const char *key, struct kvmig__strlist *list)
@@ -183,6 +186,14 @@ static struct json_object *write_pairs(const struct kvmig__pairs *pairs)
     return map;
 }
 
+static bool is_sorted(const struct kvmig__pairs *pairs)
+{
+    for (size_t i = 1; i < pairs->n; i++)
+        if (strcmp(pairs->v[i - 1].key, pairs->v[i].key) >= 0)
+            return false;
+    return true;
+}
+
 void kvmig__io_pairs(struct kvmig__io *io, const char *key, struct kvmig__pairs *pairs)
 {
     const struct kvmig__value *members = get_map(io, key);
@@ -203,6 +214,7 @@ void kvmig__io_pairs(struct kvmig__io *io, const char *key, struct kvmig__pairs 
         pair->key = kvmig__strdup(name->text);
         pair->value = kvmig__strdup(text);
     }
+    pairs->sorted = is_sorted(pairs);
 }
 
 void kvmig__drop_pairs(struct kvmig__pairs *pairs, bool (*drop)(const struct kvmig__pair *pair))

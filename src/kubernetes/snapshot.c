@@ -237,6 +237,13 @@ static bool is_known_json(const struct kvmig__snapshot_load *load, const char *t
            (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"table\""));
 }
 
+/* The same, as some write them by hand. Other texts have these words, too, so that mistakes in them are nobody's. */
+static bool may_be_yaml(const struct kvmig__snapshot_load *load, const char *text, size_t length)
+{
+    return mentions(text, length, "observation:") ||
+           (load->others && mentions(text, length, "database:") && mentions(text, length, "table:"));
+}
+
 void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, size_t length, const char *name)
 {
     struct kvmig_error *error = NULL;
@@ -244,7 +251,8 @@ void kvmig__snapshot_text(struct kvmig__snapshot_load *load, const char *text, s
     load->name = name;
     if (load->others && load->others->text(load, text, length))
         return;
-    if (!length || (!mentions(text, length, "kind") && !is_known_json(load, text, length)))
+    if (!length ||
+        (!mentions(text, length, "kind") && !may_be_yaml(load, text, length) && !is_known_json(load, text, length)))
         return;
     if (kvmig__snapshot_list(load, text, length))
         return;

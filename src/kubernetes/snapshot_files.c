@@ -15,6 +15,7 @@
 
 #define MAX_FILE ((size_t)256 << 20)
 #define PIECE ((size_t)1 << 16)
+#define MAX_DEPTH 4 /* of folders within folders */
 
 static const char *const advice = "Check that the file exists and that this account may read it.";
 
@@ -52,9 +53,10 @@ static void load_file(struct kvmig__snapshot_load *load, const char *path)
     fclose(file);
 }
 
-/* Regular files alone: a device or pipe that happens to lie in a folder may never end. Hidden ones are editors' and
- * tools' own. */
-static void list_folder(DIR *folder, const char *path, struct kvmig__strlist *out)
+/* Regular files and folders alone: a device or pipe that happens to lie there may never end. Hidden ones are editors' and tools'
+ * own, and a link to a folder may lead back. */
+static void list_folder(DIR *folder, const char *path, struct kvmig__strlist *out_files,
+                        struct kvmig__strlist *out_folders)
 {
     struct dirent *entry;
     struct stat st;
@@ -66,26 +68,32 @@ static void list_folder(DIR *folder, const char *path, struct kvmig__strlist *ou
             continue;
         file = kvmig__asprintf("%s%s%s", path, kvmig__str_ends(path, "/") ? "" : "/", entry->d_name);
         if (!fstatat(dirfd(folder), entry->d_name, &st, 0) && S_ISREG(st.st_mode))
-            kvmig__strlist_add(out, file);
+            kvmig__strlist_add(out_files, file);
+        else if (!fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISDIR(st.st_mode))
+            kvmig__strlist_add(out_folders, file);
         free(file);
     }
-    kvmig__strlist_sort(out);
+    kvmig__strlist_sort(out_files);
+    kvmig__strlist_sort(out_folders);
 }
 
-static void load_folder(struct kvmig__snapshot_load *load, const char *path)
+static void load_folder(struct kvmig__snapshot_load *load, const char *path, unsigned int depth)
 {
     DIR *folder = opendir(path);
-    struct kvmig__strlist files = { 0 };
+    struct kvmig__strlist files = { 0 }, folders = { 0 };
 
     if (!folder) {
         kvmig__snapshot_problem(load, path, NULL, advice, "cannot be listed: %s", kvmig__errno_text(errno));
         return;
     }
-    list_folder(folder, path, &files);
+    list_folder(folder, path, &files, &folders);
     closedir(folder);
     for (size_t i = 0; i < files.n; i++)
         load_file(load, files.v[i]);
+    for (size_t i = 0; i < folders.n && depth < MAX_DEPTH; i++)
+        load_folder(load, folders.v[i], depth + 1);
     kvmig__strlist_clear(&files);
+    kvmig__strlist_clear(&folders);
 }
 
 void kvmig__snapshot_load_paths(struct kvmig__snapshot_load *load, const struct kvmig__strlist *paths)
@@ -94,7 +102,7 @@ void kvmig__snapshot_load_paths(struct kvmig__snapshot_load *load, const struct 
 
     for (size_t i = 0; i < paths->n; i++) {
         if (!stat(paths->v[i], &st) && S_ISDIR(st.st_mode))
-            load_folder(load, paths->v[i]);
+            load_folder(load, paths->v[i], 0);
         else
             load_file(load, paths->v[i]);
     }

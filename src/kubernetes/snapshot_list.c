@@ -75,17 +75,17 @@ static bool scan_value(struct list *list, const char *name, size_t *at)
 /* One member of the list, behind its opening brace or a comma. The items are only skipped. */
 static bool scan_member(struct list *list, size_t *at)
 {
-    size_t start = kvmig__tape_skip_space(list->text, *at), end = kvmig__tape_find_end(list->text, list->length, start);
     char *name;
     bool good;
 
-    if (!is_at(list, start, '"') || !end)
+    *at = kvmig__tape_skip_space(list->text, *at);
+    if (!is_at(list, *at, '"') || !kvmig__tape_read(&list->tape, list->text, list->length, at))
         return false;
-    name = kvmig__strndup(list->text + start + 1, end - start - 2);
-    start = kvmig__tape_skip_space(list->text, end);
-    good = is_at(list, start, ':') && !strchr(name, '\\');
+    name = kvmig__strdup(list->tape.v->text);
+    *at = kvmig__tape_skip_space(list->text, *at);
+    good = is_at(list, *at, ':');
     if (good) {
-        *at = kvmig__tape_skip_space(list->text, start + 1);
+        *at = kvmig__tape_skip_space(list->text, *at + 1);
         good = scan_value(list, name, at);
     }
     free(name);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_DEPTH 64
-#define MAX_MEMBERS 2048 /* names are compared with each other */
+#define MAX_MEMBERS 1024 /* names are compared with each other */
 #define MAX_VALUES ((size_t)1 << 20)
 
 struct reader {
@@ -293,7 +293,7 @@ static bool read_nested(struct reader *r, enum kvmig__tape_type type, char end)
     bool good;
 
     r->at++;
-    if (r->depth++ >= MAX_DEPTH || r->tape->n > MAX_VALUES)
+    if (r->depth++ >= MAX_DEPTH)
         return false;
     good = read_many(r, place, end);
     r->depth--;
@@ -305,6 +305,8 @@ static bool read_value(struct reader *r)
     size_t place;
 
     skip_space(r);
+    if (r->tape->n > MAX_VALUES)
+        return false;
     switch (*r->at) {
     case '{':
         return read_nested(r, KVMIG__TAPE_OBJECT, '}');
@@ -334,7 +336,7 @@ bool kvmig__tape_read(struct kvmig__tape *tape, char *text, size_t length, size_
         tape->numbers = kvmig__calloc(tape->numbers_room, 1);
     }
     tape->n = tape->numbers_n = 0;
-    if (text[length] || !read_value(&r))
+    if (length > UINT32_MAX || text[length] || !read_value(&r))
         return false;
     *at = (size_t)(r.at - text);
     return *at <= length;

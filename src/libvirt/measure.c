@@ -90,6 +90,8 @@ static int look(struct measure_job *job, virDomainPtr domain, double *out_rate)
         figure(records[0]->params, records[0]->nparams, "dirtyrate.calc_status") == VIR_DOMAIN_DIRTYRATE_MEASURED) {
         *out_rate = figure(records[0]->params, records[0]->nparams, "dirtyrate.megabytes_per_second") * MIB;
         rc = *out_rate >= 0;
+        if (*out_rate > 0)
+            *out_rate += MIB / 2; /* it was rounded down; an idle guest stays idle */
     }
     virDomainStatsRecordListFree(records);
     return rc;

@@ -220,6 +220,17 @@ static void add_shmems(const xmlNode *devices, struct kvmig__domain *out)
     }
 }
 
+/* Input devices of the host that the guest holds; evdev ones are read by QEMU, and only need to be there. */
+static void add_inputs(const xmlNode *devices, struct kvmig__domain *out)
+{
+    KVMIG__XML_EACH(node, devices, "input")
+    {
+        if (kvmig__xml_attr_is(node, "type", "passthrough"))
+            add_device(out, "input", kvmig__xml_attr(node, "type"),
+                       kvmig__xml_attr(kvmig__xml_child(node, "source"), "evdev"));
+    }
+}
+
 /* A running guest's modules of memory have addresses; libvirt refuses to migrate one without (managed: it has one). */
 static void add_memory_modules(const xmlNode *devices, struct kvmig__domain *out)
 {
@@ -256,6 +267,7 @@ void kvmig__xml_read_devices(const xmlNode *domain, struct kvmig__domain *out)
     add_filesystems(devices, out);
     add_tpms(devices, out);
     add_shmems(devices, out);
+    add_inputs(devices, out);
     add_memory_modules(devices, out);
     add_plain_devices(devices, "vsock", "model", out);
     add_plain_devices(devices, "redirdev", "type", out);

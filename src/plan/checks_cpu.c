@@ -375,22 +375,31 @@ static bool uses_invtsc(const struct kvmig__cpu *cpu)
     return policy_requires(policy) || (!policy_removes(policy) && kvmig__strlist_has(&cpu->expanded, "invtsc"));
 }
 
-/* QEMU refuses to migrate a guest with an invariant TSC unless its frequency is fixed. */
+/* QEMU refuses to migrate a guest with an invariant TSC unless its frequency is fixed. With it fixed, a CPU with
+ * migratable='off' may start to move, though its features are those of one host. */
 static void check_non_migratable(const struct kvmig__check *c)
 {
     const struct kvmig__cpu *cpu = &c->domain->cpu;
-    bool off = cpu->migratable == 0;
+    bool off = cpu->migratable == 0, fixed = cpu->tsc_frequency_hz != 0, invtsc = uses_invtsc(cpu) && !fixed;
+    struct kvmig__strlist flags = { 0 };
     struct kvmig__detail d = { 0 };
 
-    if (cpu->tsc_frequency_hz || (!off && !uses_invtsc(cpu)))
+    if (!off && !invtsc)
         return;
-    kvmig__detail_str(&d, "flag", uses_invtsc(cpu) ? "invtsc" : "migratable=off");
-    kvmig__note(c, "CPU_NON_MIGRATABLE_FLAG", KVMIG_SEVERITY_BLOCKER, kvmig__object_vm(c->domain), &d,
+    kvmig__strlist_add(&flags, "migratable=off");
+    kvmig__strlist_add(&flags, "invtsc");
+    if (off && invtsc)
+        kvmig__detail_list(&d, "flag", &flags);
+    else
+        kvmig__detail_str(&d, "flag", flags.v[off ? 0 : 1]);
+    kvmig__note(c, "CPU_NON_MIGRATABLE_FLAG", fixed ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_BLOCKER,
+                kvmig__object_vm(c->domain), &d,
                 off ? "Set migratable='on' in the VM's <cpu>, and restart it."
                     : "Fix the frequency of the VM's tsc timer or leave invtsc out, and restart the VM.",
                 off ? "%s has a CPU with migratable='off', whose features QEMU cannot carry to another host."
                     : "%s has the CPU feature invtsc without a fixed TSC frequency, and QEMU refuses to migrate it.",
                 c->domain->name);
+    kvmig__strlist_clear(&flags);
 }
 
 /* libvirt lets a guest start with another frequency than the host's within 250 parts of a million, or if the host can scale
@@ -402,7 +411,7 @@ static void check_tsc(const struct kvmig__check *c)
     struct kvmig__detail d = { 0 };
 
     if (!kvmig__str_eq(c->domain->virt_type, "kvm") || !wanted || !present || c->target->tsc_scaling != 0 ||
-        difference <= present / 1000000 * 250)
+        difference <= present / 4000)
         return;
     kvmig__detail_uint(&d, "wanted", wanted);
     kvmig__detail_uint(&d, "present", present);

@@ -53,6 +53,8 @@ static const struct rule rules[] = {
     { "launch-security", NULL, "DEVICE_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER, NEVER, 0,
       "encrypts the guest's memory with keys of the source's processor",
       "Shut the VM down and start it on the target." },
+    { "input", "passthrough", "DEVICE_NOT_MIGRATABLE", KVMIG_SEVERITY_BLOCKER, NEVER, 0,
+      "is an input device of the source host that is handed to the guest, and QEMU refuses to migrate it", DETACH },
     { "redirdev", NULL, "DEVICE_RESETS", KVMIG_SEVERITY_INFO, NEVER, 0,
       "is a redirected USB device; its connection is made anew", NULL },
     { "vsock", NULL, "DEVICE_RESETS", KVMIG_SEVERITY_INFO, NEVER, 0,

@@ -129,11 +129,21 @@ static void decide_shared(const struct kvmig__check *c, struct kvmig__disk_job *
     note_unrecognised(c, job);
 }
 
+static void bound_to_its_host(const struct kvmig__check *c, struct kvmig__disk_job *job)
+{
+    impossible(c, job, "DISK_NOT_MIGRATABLE", "Detach it, or move its contents to a disk in a file or volume.",
+               "NVMe devices given to the guest and folders shown as a disk belong to one host and cannot be copied");
+}
+
 /* Nothing is copied, because the caller says that it need not be. */
 static void decide_stated(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
     bool block = job->source.type == KVMIG__DISK_BLOCK;
 
+    if (job->source.type == KVMIG__DISK_NVME || job->source.type == KVMIG__DISK_DIR) {
+        bound_to_its_host(c, job);
+        return;
+    }
     if (job->identity.same == KVMIG__SAME_NO) {
         impossible(c, job, block ? "BLOCK_DEVICE_NOT_SHARED" : "DISK_NOT_SHARED",
                    "Let the disk be copied (KVMIG_COPY_AUTO, or name it in copy_disks), or put it on shared storage.",
@@ -179,18 +189,6 @@ static void shared_unproven(const struct kvmig__check *c, struct kvmig__disk_job
          "guest goes on with other data");
 }
 
-/* A copy is asked for by name, onto something that may be the very same storage. */
-static void copy_unproven(const struct kvmig__check *c, struct kvmig__disk_job *job)
-{
-    impossible(c, job, "SHARED_IDENTITY_UNPROVEN",
-               "Give target_pool so that the copy goes to a new volume, or take the disk out of copy_disks if it is "
-               "shared.",
-               "a copy is asked for, but the target may open the same storage under this name, and it would be copied "
-               "onto itself");
-}
-
-/* ---- by kind of storage ---- */
-
 static bool may_be_copied(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
     if (!job->disk->shareable && !kvmig__str_eq(job->disk->device, "lun"))
@@ -202,18 +200,47 @@ static bool may_be_copied(const struct kvmig__check *c, struct kvmig__disk_job *
     return false;
 }
 
+/* libvirt was told to copy disks and to choose them, which it does without asking whether block devices are shared. Hosts that
+ * can be asked settle that themselves. */
+static bool flags_name_it(const struct kvmig__check *c, const struct kvmig__disk_job *job)
+{
+    return kvmig__flags_copy_all(c->request) && !kvmig__target_was_asked(c) && !job->disk->shareable;
+}
+
+/* A copy is asked for by name, onto something that may be the very same storage. */
+static void copy_unproven(const struct kvmig__check *c, struct kvmig__disk_job *job)
+{
+    if (!kvmig__target_was_asked(c)) {
+        if (!may_be_copied(c, job))
+            return;
+        set(job, KVMIG_DISK_COPY_FULL, "copied as asked");
+        if (!kvmig__fact_image_of(c->view->facts, job->plan.target))
+            note(c, job, "SHARED_IDENTITY_UNPROVEN", KVMIG_SEVERITY_INFO,
+                 "Make sure that the two hosts do not share it.",
+                 "it is copied as asked, and nothing tells whether the target has another one under this name");
+        return;
+    }
+    impossible(c, job, "SHARED_IDENTITY_UNPROVEN",
+               "Give target_pool so that the copy goes to a new volume, or take the disk out of copy_disks if it is "
+               "shared.",
+               "a copy is asked for, but the target may open the same storage under this name, and it would be copied "
+               "onto itself");
+}
+
+/* ---- by kind of storage ---- */
+
 static void decide_block(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
-    bool may_copy = job->named || c->request->target_pool;
+    bool wanted = job->named || flags_name_it(c, job);
 
     if (job->identity.same == KVMIG__SAME_UNKNOWN) {
-        if (!job->named)
+        if (!wanted)
             shared_unproven(c, job);
         else if (!c->request->target_pool)
             copy_unproven(c, job);
         else if (may_be_copied(c, job))
             set(job, KVMIG_DISK_COPY_FULL, "copied as asked");
-    } else if (!may_copy) {
+    } else if (!wanted && !c->request->target_pool) {
         impossible(
             c, job, "BLOCK_DEVICE_NOT_SHARED",
             "Put the disk on storage that both hosts reach, use the device's /dev/disk/by-id name, or have it "
@@ -250,9 +277,7 @@ static void decide_by_kind(const struct kvmig__check *c, struct kvmig__disk_job 
         break;
     case KVMIG__DISK_NVME:
     case KVMIG__DISK_DIR:
-        impossible(
-            c, job, "DISK_NOT_MIGRATABLE", "Detach it, or move its contents to a disk in a file or volume.",
-            "NVMe devices given to the guest and folders shown as a disk belong to one host and cannot be copied");
+        bound_to_its_host(c, job);
         break;
     default: /* vhost-user, volumes of pools that are not known */
         shared_unproven(c, job);

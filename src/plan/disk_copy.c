@@ -174,11 +174,19 @@ static bool host_may_cache(const struct kvmig__place *source)
            (source->type == KVMIG__DISK_NETWORK && source->protocol && !kvmig__str_eq(source->protocol, "rbd"));
 }
 
+/* The older one of the two, as far as known: libvirt asks the source's, and the target's drops what its host has cached. */
+static uint64_t oldest_qemu(const struct kvmig__check *c)
+{
+    uint64_t here = kvmig__qemu_of(c, c->source), there = kvmig__qemu_of(c, c->target);
+
+    return here && there && there < here ? there : here;
+}
+
 /* QEMU 4.0 and later drop the host's cache of an image before they hand it over. */
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job)
 {
     const struct kvmig__disk *disk = job->disk;
-    uint64_t qemu = kvmig__qemu_of(c, c->source);
+    uint64_t qemu = oldest_qemu(c);
     bool consent = kvmig__request_has(c->request, KVMIG_PLAN_UNSAFE);
     struct kvmig__detail d = { 0 };
 

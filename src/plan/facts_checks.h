@@ -63,6 +63,7 @@ void kvmig__check_port_options(const struct kvmig__wires *wires, const struct kv
 
 /* ---- both backends, network and certificates; wires NULL: no facts ---- */
 void kvmig__check_facts(const struct kvmig__wires *wires, struct kvmig_findings *out);
+bool kvmig__has_facts_of_targets(const struct kvmig__wires *wires); /* else the next finds nothing */
 void kvmig__check_facts_target(const struct kvmig__wires *wires, const char *target, struct kvmig_findings *out);
 
 /* ---- libvirt only ---- */

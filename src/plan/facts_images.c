@@ -48,13 +48,30 @@ void kvmig__disk_see_path(const struct kvmig__check *c, struct kvmig__disk_job *
         kvmig__str_set(&job->target.path, image->target_path);
 }
 
+/* Of a device, what may be used of it is its size; of a file, that may be less than what it grows to. */
+static bool sizes_differ(const struct kvmig__disk_job *job, const struct kvmig__fact_image *image)
+{
+    uint64_t there = image->target_virtual_size, here = image->source_virtual_size;
+
+    if (there == KVMIG__UNKNOWN && job->source.type == KVMIG__DISK_BLOCK)
+        there = image->target_usable;
+    return here && here != KVMIG__UNKNOWN && there != KVMIG__UNKNOWN && here != there;
+}
+
 void kvmig__disk_see_absence(const struct kvmig__check *c, struct kvmig__disk_job *job)
 {
     const struct kvmig__fact_image *image = kvmig__fact_image_of(c->view->facts, job->plan.target);
 
-    if (image && image->target_exists == 0 && job->identity.same == KVMIG__SAME_UNKNOWN &&
-        job->source.type != KVMIG__DISK_NETWORK)
+    if (!image || job->identity.same != KVMIG__SAME_UNKNOWN || job->source.type == KVMIG__DISK_NETWORK)
+        return;
+    if (image->target_exists == 0)
         job->identity = (struct kvmig__identity){ .same = KVMIG__SAME_NO, .why = "the target does not have it" };
+    else if (sizes_differ(job, image) && c->request->copy == KVMIG_COPY_NONE)
+        job->identity = (struct kvmig__identity){ .same = KVMIG__SAME_UNKNOWN,
+                                                  .why = "what the two hosts have there was seen with different sizes",
+                                                  .looks_shared = true };
+    else if (sizes_differ(job, image))
+        job->identity = (struct kvmig__identity){ .same = KVMIG__SAME_NO, .why = "the two are of different sizes" };
 }
 
 static void deny(const struct kvmig__check *c, struct kvmig__disk_job *job, const char *code, struct kvmig__detail *d,

@@ -154,6 +154,11 @@ void kvmig__check_facts(const struct kvmig__wires *wires, struct kvmig_findings 
     check_cni(wires, out);
 }
 
+bool kvmig__has_facts_of_targets(const struct kvmig__wires *wires)
+{
+    return wires && wires->facts && (wires->facts->port_hosts.n || (wires->facts->chassis_known && wires->ports.n));
+}
+
 void kvmig__check_facts_target(const struct kvmig__wires *wires, const char *target, struct kvmig_findings *out)
 {
     if (!wires->facts || !target)

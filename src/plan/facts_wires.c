@@ -107,9 +107,11 @@ static void add_interfaces(struct kvmig__wires *wires, const struct kvmig__kube_
 
 static void add_pods(struct kvmig__wires *wires, const struct kvmig__kube_check *c)
 {
+    struct kvmig__pod_cursor pods = kvmig__kube_pods_of(c->kube, c->vmi);
+    const struct kvmig__kube_pod *pod;
+
     wires->pods_known = kvmig__kube_is_known(c->kube, KVMIG__KUBE_POD);
-    KVMIG__KUBE_EACH(c->kube, POD, pod)
-    {
+    while ((pod = kvmig__pod_cursor_next(&pods))) {
         const char *id = kvmig__pairs_get(&pod->meta.labels, "vmi.kubevirt.io/id");
         const char *maker = kvmig__pairs_get(&pod->meta.labels, "kubevirt.io/created-by");
 

@@ -223,13 +223,13 @@ static void answer_totals(const struct kvmig__forecast *f, const struct kvmig__c
                           struct kvmig_forecast *a)
 {
     a->total_ms = ends[MIDDLE] ? whole(out[MIDDLE].total_s * 1000) : KVMIG__UNKNOWN;
-    a->total_low_ms = whole(out[LOW].total_s * 1000);
+    a->total_low_ms = ends[LOW] ? whole(out[LOW].total_s * 1000) : KVMIG__UNKNOWN;
     a->total_high_ms = ends[HIGH] && f->dirty_known ? whole(out[HIGH].total_s * 1000) : KVMIG__UNKNOWN;
     a->pause_ms = ends[MIDDLE] ? whole(out[MIDDLE].pause_s * 1000) : KVMIG__UNKNOWN;
-    a->pause_low_ms = whole(out[LOW].pause_s * 1000);
+    a->pause_low_ms = ends[LOW] ? whole(out[LOW].pause_s * 1000) : KVMIG__UNKNOWN;
     a->pause_high_ms = ends[HIGH] && f->dirty_known ? whole(out[HIGH].pause_s * 1000) : KVMIG__UNKNOWN;
     a->sent_bytes = ends[MIDDLE] ? whole(out[MIDDLE].sent) : KVMIG__UNKNOWN;
-    a->sent_low_bytes = whole(out[LOW].sent);
+    a->sent_low_bytes = ends[LOW] ? whole(out[LOW].sent) : KVMIG__UNKNOWN;
     a->sent_high_bytes = ends[HIGH] && f->dirty_known ? whole(out[HIGH].sent) : KVMIG__UNKNOWN;
     if (a->total_low_ms > a->total_ms)
         a->total_low_ms = a->total_ms;
@@ -266,8 +266,8 @@ static void answer_limit(const struct kvmig__forecast_facts *facts, struct kvmig
     a->limit_action = a->limit_ms ? facts->limit_action : KVMIG_LIMIT_NONE;
     if (!a->limit_ms)
         a->over_limit = 0;
-    else if (a->converges < 0)
-        a->over_limit = a->total_ms != KVMIG__UNKNOWN && a->total_ms > a->limit_ms ? 1 : -1;
+    else if (a->converges < 0) /* dirtying is not known: the shortest time decides, or nothing does */
+        a->over_limit = a->total_low_ms != KVMIG__UNKNOWN && a->total_low_ms > a->limit_ms ? 1 : -1;
     else
         a->over_limit = !a->converges || a->total_ms > a->limit_ms;
 }

@@ -51,6 +51,31 @@ double kvmig__curve_cold(const struct kvmig__dirty_curve *curve, double seconds)
     return seconds > since ? saturate(&curve->cold, seconds - since) : 0;
 }
 
+double kvmig__curve_hot(const struct kvmig__dirty_curve *curve, double seconds)
+{
+    if (curve->n_points == 0)
+        return saturate(&curve->hot, seconds);
+    return fmax(kvmig__curve_bytes(curve, seconds) - kvmig__curve_cold(curve, seconds), 0);
+}
+
+double kvmig__curve_hot_time(const struct kvmig__dirty_curve *curve, double bytes)
+{
+    struct kvmig__dirty_point before = { 0, 0 };
+
+    if (bytes >= kvmig__curve_hot_most(curve))
+        return HUGE_VAL;
+    if (curve->n_points == 0)
+        return -curve->hot.bytes / curve->hot.rate * log1p(-bytes / curve->hot.bytes);
+    for (size_t i = 0; i < curve->n_points; i++) {
+        const struct kvmig__dirty_point *p = &curve->points[i];
+
+        if (p->bytes > bytes)
+            return before.seconds + (p->seconds - before.seconds) * (bytes - before.bytes) / (p->bytes - before.bytes);
+        before = *p;
+    }
+    return HUGE_VAL;
+}
+
 double kvmig__curve_hot_most(const struct kvmig__dirty_curve *curve)
 {
     if (curve->n_points)
@@ -91,6 +116,33 @@ double kvmig__curve_fixed_point(const struct kvmig__dirty_curve *curve, double r
 
 /* ---- fitting ---- */
 
+/*
+ * No guest writes more in a longer time than at the same rate all the time. Where measurements say so it is noise, of which the shorter
+ * one has more: they share the rate that both make together.
+ */
+static void pool(struct kvmig__dirty_point *points, size_t n)
+{
+    struct kvmig__dirty_point sums[KVMIG__CURVE_POINTS]; /* of neighbours with a common rate */
+    size_t members[KVMIG__CURVE_POINTS], groups = 0, at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        sums[groups] = points[i];
+        members[groups++] = 1;
+        while (groups > 1 &&
+               sums[groups - 1].bytes * sums[groups - 2].seconds > sums[groups - 2].bytes * sums[groups - 1].seconds) {
+            groups--;
+            sums[groups - 1].bytes += sums[groups].bytes;
+            sums[groups - 1].seconds += sums[groups].seconds;
+            members[groups - 1] += members[groups];
+        }
+    }
+    for (size_t g = 0; g < groups; g++) {
+        for (size_t i = 0; members[g] > 1 && i < members[g]; i++)
+            points[at + i].bytes = sums[g].bytes * points[at + i].seconds / sums[g].seconds;
+        at += members[g];
+    }
+}
+
 /* Usable measurements in ascending order, never falling and never growing faster than time; at most KVMIG__CURVE_POINTS. */
 static size_t tidy(const struct kvmig__dirty_point *points, size_t n, double limit, struct kvmig__dirty_point *out)
 {
@@ -108,13 +160,12 @@ static size_t tidy(const struct kvmig__dirty_point *points, size_t n, double lim
         out[at] = points[i];
         count++;
     }
+    pool(out, count);
     for (size_t i = 0; i < count; i++) {
         if (out[i].bytes > limit)
             out[i].bytes = limit;
         if (i > 0 && out[i].bytes < out[i - 1].bytes)
             out[i].bytes = out[i - 1].bytes;
-        if (i > 0 && out[i].bytes > out[i - 1].bytes * out[i].seconds / out[i - 1].seconds && out[i - 1].bytes > 0)
-            out[i].bytes = out[i - 1].bytes * out[i].seconds / out[i - 1].seconds;
     }
     return count;
 }

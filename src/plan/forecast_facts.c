@@ -79,7 +79,8 @@ void kvmig__forecast_facts_host(const struct kvmig__view *view, const struct kvm
     out->source = source->name;
     out->target = candidate ? candidate->host : request->target;
     out->disks = candidate ? copied_bytes(candidate->disks.v, candidate->disks.n) : 0;
-    out->limit_s = limit_of(request->forecast.completion_s_per_gib, out->memory, GIB);
+    out->limit_s = limit_of(request->forecast.completion_s_per_gib,
+                            request->forecast.memory ? (double)request->forecast.memory : out->memory, GIB);
     out->limit_action = KVMIG_LIMIT_ABORT;
 }
 
@@ -121,6 +122,7 @@ void kvmig__forecast_facts_kube(const struct kvmig__view *view, const struct kvm
 {
     const struct kvmig__kube_vmi *vmi = c->vmi;
     const uint64_t requested = kvmig__amounts_get(&vmi->domain.requests, "memory");
+    double bandwidth;
 
     *out = (struct kvmig__forecast_facts){ .memory = -1, .uuid = vmi->meta.uid };
     take_told(view->facts, out);
@@ -129,9 +131,9 @@ void kvmig__forecast_facts_kube(const struct kvmig__view *view, const struct kvm
         out->memory = (double)vmi->domain.memory;
     else if (requested != KVMIG__UNKNOWN && requested)
         out->memory = (double)requested / 1000;
-    if (c->config->bandwidth && c->config->bandwidth != KVMIG__UNKNOWN &&
-        (out->cap <= 0 || (double)c->config->bandwidth < out->cap))
-        out->cap = (double)c->config->bandwidth;
+    bandwidth = (double)c->config->bandwidth < MIB ? MIB : (double)c->config->bandwidth; /* the least limit there is */
+    if (c->config->bandwidth && c->config->bandwidth != KVMIG__UNKNOWN && (out->cap <= 0 || bandwidth < out->cap))
+        out->cap = bandwidth;
     out->converge = out->converge || on(c->config->auto_converge);
     out->post = (out->post || on(c->config->post_copy)) && !kvmig__vmi_has_vfio(vmi);
     out->source = plan->source;

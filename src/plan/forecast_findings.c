@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a forecast has to say among a plan's findings: that the copy will likely not end, or not within the completion limit. Says
- * nothing where the dirty rate is not known. Pure; any thread.
+ * What a forecast has to say among a plan's findings: that the copy will likely not end, or not within the completion limit. Where
+ * the dirty rate is not known it says only what holds for any. Pure; any thread.
  */
 #include "plan/forecast.h"
 #include "plan/plan_internal.h"
@@ -85,6 +85,8 @@ static void note_limit(const struct kvmig_forecast *a, const char *object, struc
     kvmig__detail_uint(&d, "limit_ms", a->limit_ms);
     if (a->converges == 1)
         kvmig__detail_uint(&d, "total_ms", a->total_ms);
+    else if (a->converges < 0)
+        kvmig__detail_uint(&d, "total_at_least_ms", a->total_low_ms);
     kvmig__detail_str(&d, "then", what);
     detail = kvmig__detail_take(&d);
     kvmig__findings_add(out, "COMPLETION_LIMIT_LIKELY", KVMIG_SEVERITY_WARN, object, NULL, detail,
@@ -100,7 +102,7 @@ void kvmig__forecast_findings(const struct kvmig__request *request, const struct
 {
     const struct kvmig_forecast *a;
 
-    if (!forecast->known || !forecast->dirty_known)
+    if (!forecast->known)
         return;
     a = &forecast->of[kvmig__forecast_planned(request, facts) - 1];
     if (a->converges == 0)

@@ -80,14 +80,23 @@ static double whole_windows(double seconds)
     return (windows > 1 ? windows : 1) * WINDOW_S;
 }
 
-/* Marks what the guest writes in that time; some of it is marked already. Returns what was not. */
-static double dirty(struct copy *c, double seconds)
+/*
+ * Sends that share of what is marked, while the guest writes for so long; returns what became marked. Some of what it writes is marked
+ * still: the hot pages that were marked are what it wrote within some time before, and the curve tells how much of two neighbouring
+ * times is the same: nothing if it goes through its memory in turn, more if it jumps about. What of them is sent is taken to be
+ * any of them.
+ */
+static double send_and_dirty(struct copy *c, double share, double seconds)
 {
-    const double cold = kvmig__curve_cold(&c->curve, seconds), hot = kvmig__curve_bytes(&c->curve, seconds) - cold;
-    const double hot_most = kvmig__curve_hot_most(&c->curve), cold_most = c->curve.cold.bytes;
-    const double hot_added = hot_most > 0 ? hot * fmax(1 - c->hot / hot_most, 0) : 0;
-    const double cold_added = cold_most > 0 ? cold * fmax(1 - c->quiet / cold_most, 0) : 0;
+    const double cold = kvmig__curve_cold(&c->curve, seconds), cold_most = c->curve.cold.bytes;
+    const double hot = kvmig__curve_hot(&c->curve, seconds), before_s = kvmig__curve_hot_time(&c->curve, c->hot);
+    const double again = fmax(c->hot + hot - kvmig__curve_hot(&c->curve, before_s + seconds), 0);
+    double hot_added, cold_added;
 
+    c->hot *= 1 - share;
+    c->quiet *= 1 - share;
+    hot_added = fmin(fmax(hot - (1 - share) * again, 0), fmax(kvmig__curve_hot_most(&c->curve) - c->hot, 0));
+    cold_added = cold_most > 0 ? cold * fmax(1 - c->quiet / cold_most, 0) : 0;
     c->hot += hot_added;
     c->quiet += cold_added;
     return hot_added + cold_added;
@@ -101,12 +110,8 @@ static void pass(struct copy *c, double extra_s)
     const double send_s = whole_windows(need_s + extra_s) - extra_s;
     const double sent = fmin(c->left, send_s * c->in->rate / wire);
     const double seconds = send_s + extra_s + c->in->sync_s;
-    const double kept = c->left > 0 ? (c->left - sent) / c->left : 0;
-    double dirtied;
+    const double dirtied = send_and_dirty(c, c->left > 0 ? sent / c->left : 0, seconds * c->speed);
 
-    c->quiet *= kept;
-    c->hot *= kept;
-    dirtied = dirty(c, seconds * c->speed);
     c->at_s += seconds;
     c->sent += sent * wire;
     c->left = c->hot + c->quiet;
@@ -159,11 +164,7 @@ static void switch_to_post(struct copy *c, struct kvmig__copy_out *out)
     const double wait_s = c->in->post_after_s, sent = fmin(c->left, wait_s * c->in->rate);
     double left;
 
-    if (c->left > 0) {
-        c->hot *= 1 - sent / c->left;
-        c->quiet *= 1 - sent / c->left;
-    }
-    dirty(c, wait_s);
+    send_and_dirty(c, c->left > 0 ? sent / c->left : 0, wait_s);
     left = c->hot + c->quiet;
 
     out->pause_s = c->in->switch_s;

@@ -36,9 +36,12 @@ void kvmig__curve_fit(struct kvmig__dirty_curve *curve, const struct kvmig__dirt
                       double working_set, enum kvmig__curve_bound bound);
 double kvmig__curve_bytes(const struct kvmig__dirty_curve *curve, double seconds);
 double kvmig__curve_most(const struct kvmig__dirty_curve *curve); /* after for ever */
-/* Of these the cold pages; the rest are hot. And how many pages are hot at all. */
+/* Of these the cold pages, and the hot ones, which are the rest. And how many pages are hot at all. */
 double kvmig__curve_cold(const struct kvmig__dirty_curve *curve, double seconds);
+double kvmig__curve_hot(const struct kvmig__dirty_curve *curve, double seconds);
 double kvmig__curve_hot_most(const struct kvmig__dirty_curve *curve);
+/* The shortest time in which so many hot pages are written; HUGE_VAL if never more are. */
+double kvmig__curve_hot_time(const struct kvmig__dirty_curve *curve, double bytes);
 void kvmig__curve_scale(struct kvmig__dirty_curve *curve, double factor); /* a guest that writes factor times as fast */
 /*
  * The pass that is as large as what is dirtied while it is sent, for passes that take dead_s longer than the sending: V = dirty(V / rate +

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define PODS "pods"
+#define MOST_COMPARED 256 /* classes, of which each pair is remembered */
 
 /* ---- nodes that outlive the store ---- */
 
@@ -199,6 +200,7 @@ static void base_free(void *data)
     free(base->first);
     free(base->class_of);
     free(base->classes.v);
+    free(base->distances);
     kvmig__strlist_clear(&base->own_keys);
     kvmig__multimap_clear(&base->named);
     free(base->repelling.v);
@@ -218,6 +220,8 @@ struct kvmig__kube_base *kvmig__kube_base(const struct kvmig__kube *kube)
     place_pods(base);
     look_at_nodes(base);
     kvmig__kube_base_classify(base);
+    if (base->classes.n <= MOST_COMPARED)
+        base->distances = kvmig__calloc(base->classes.n * base->classes.n + 1, sizeof(*base->distances));
     kube->lookup->planner = base;
     kube->lookup->planner_free = base_free;
     return base;

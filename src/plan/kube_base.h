@@ -38,6 +38,8 @@ struct kvmig__kube_base {
         uint32_t *v; /* a node of that class */
         size_t n;
     } classes;
+    uint64_t *
+        distances; /* 1 + features in which two classes differ, row by row; 0 = not counted yet; NULL = too many classes */
     struct kvmig__strlist own_keys; /* labels that tell nodes apart, as their names do; no part of a class */
     struct kvmig__multimap named; /* names and values of such labels, to nodes */
     struct {

@@ -88,16 +88,18 @@ static void ask_as_source_host(const struct kvmig__kube_check *c, struct lacks *
     bool models_told = kvmig__kube_has_label(c->source, KVMIG__LABEL_MODEL_MIGRATION) ||
                        kvmig__kube_has_label(c->target, KVMIG__LABEL_MODEL_MIGRATION);
 
-    for (size_t i = 0; c->source && i < c->source->meta.labels.n; i++) {
-        const struct kvmig__pair *label = &c->source->meta.labels.v[i];
-        const char *model = kvmig__after_prefix(label->key, KVMIG__LABEL_HOST_MODEL);
-        const char *feature = kvmig__after_prefix(label->key, KVMIG__LABEL_HOST_FEATURE);
+    const struct kvmig__pair *label;
+    size_t at = 0;
 
-        if (model && models_told)
-            ask(c, KVMIG__LABEL_MODEL_MIGRATION, model, label->value, &lacks->models, &lacks->stale);
-        if (feature)
-            ask(c, KVMIG__LABEL_FEATURE, feature, label->value, &lacks->features, &lacks->stale);
-    }
+    if (!c->source)
+        return;
+    while (models_told && (label = kvmig__pairs_next(&c->source->meta.labels, KVMIG__LABEL_HOST_MODEL, &at)))
+        ask(c, KVMIG__LABEL_MODEL_MIGRATION, label->key + strlen(KVMIG__LABEL_HOST_MODEL), label->value, &lacks->models,
+            &lacks->stale);
+    at = 0;
+    while ((label = kvmig__pairs_next(&c->source->meta.labels, KVMIG__LABEL_HOST_FEATURE, &at)))
+        ask(c, KVMIG__LABEL_FEATURE, label->key + strlen(KVMIG__LABEL_HOST_FEATURE), label->value, &lacks->features,
+            &lacks->stale);
 }
 
 /* The VM has moved, so that its host is not where its CPU comes from, and nothing tells what it is. */
@@ -206,11 +208,10 @@ void kvmig__kube_check_host_model(const struct kvmig__kube_check *c)
 
 static const char *host_model_of(const struct kvmig__kube_node *node)
 {
-    const char *model = NULL;
+    size_t at = 0;
+    const struct kvmig__pair *label = node ? kvmig__pairs_next(&node->meta.labels, KVMIG__LABEL_HOST_MODEL, &at) : NULL;
 
-    for (size_t i = 0; node && i < node->meta.labels.n && !model; i++)
-        model = kvmig__after_prefix(node->meta.labels.v[i].key, KVMIG__LABEL_HOST_MODEL);
-    return model;
+    return label ? label->key + strlen(KVMIG__LABEL_HOST_MODEL) : NULL;
 }
 
 static void check_obsolete(const struct kvmig__kube_check *c)
@@ -291,6 +292,21 @@ static void note_lacks(const struct kvmig__kube_check *c, struct lacks *lacks)
         kvmig__kube_note_stale(c, &lacks->stale);
 }
 
+/* A guest that runs has what it requires: where not even its own node tells the feature, nor its launcher asks for it, files leave the
+ * label out. */
+static bool is_left_out(const struct kvmig__kube_check *c, const char *feature)
+{
+    char *key = kvmig__asprintf("%s%s", KVMIG__LABEL_FEATURE, feature);
+    bool told = !c->kube->trimmed || !c->source || (c->pod && kvmig__pairs_get(&c->pod->placement.node_selector, key));
+
+    KVMIG__KUBE_EACH(c->kube, NODE, node)
+    {
+        told = told || kvmig__pairs_get(&node->meta.labels, key);
+    }
+    free(key);
+    return !told;
+}
+
 /* Features that the VM names itself. */
 static void ask_as_spec(const struct kvmig__kube_check *c, struct lacks *lacks)
 {
@@ -300,7 +316,7 @@ static void ask_as_spec(const struct kvmig__kube_check *c, struct lacks *lacks)
     for (size_t i = 0; features_told && i < c->vmi->domain.cpu_features.n; i++) {
         const struct kvmig__kube_feature *feature = &c->vmi->domain.cpu_features.v[i];
 
-        if (feature->name && is_required(feature))
+        if (feature->name && is_required(feature) && !is_left_out(c, feature->name))
             ask(c, KVMIG__LABEL_FEATURE, feature->name, "true", &lacks->features, &lacks->stale);
     }
 }
@@ -405,12 +421,11 @@ static void check_passthrough(const struct kvmig__kube_check *c)
 
 static void vendors_of(const struct kvmig__kube_node *node, struct kvmig__strlist *out)
 {
-    for (size_t i = 0; node && i < node->meta.labels.n; i++) {
-        const char *vendor = kvmig__after_prefix(node->meta.labels.v[i].key, KVMIG__LABEL_VENDOR);
+    const struct kvmig__pair *label;
+    size_t at = 0;
 
-        if (vendor)
-            kvmig__strlist_add(out, vendor);
-    }
+    while (node && (label = kvmig__pairs_next(&node->meta.labels, KVMIG__LABEL_VENDOR, &at)))
+        kvmig__strlist_add(out, label->key + strlen(KVMIG__LABEL_VENDOR));
 }
 
 static bool share_one(const struct kvmig__strlist *a, const struct kvmig__strlist *b)

@@ -94,12 +94,13 @@ static void judge_class(const struct judging *j, size_t node, bool shared, struc
     kvmig__kube_rank_class(&c, &j->yardstick, shared, out);
 }
 
-static bool is_candidate(const struct judging *j, size_t node)
+/* source: where the VM is; KVMIG__NO_NODE = none of the nodes. */
+static bool is_candidate(const struct judging *j, size_t node, size_t source)
 {
     const struct kvmig__kube_check *c = j->check;
 
-    return !(j->unwanted && j->unwanted[node]) && !(c->whatif && c->whatif->skip && c->whatif->skip[node]) &&
-           !kvmig__str_eq(c->index->base->nodes->names[node], c->vmi->node);
+    return node != source && !(j->unwanted && j->unwanted[node]) &&
+           !(c->whatif && c->whatif->skip && c->whatif->skip[node]);
 }
 
 static uint32_t own_class(struct judging *j, size_t node)
@@ -113,11 +114,12 @@ static void judge_classes(struct judging *j)
 {
     const struct kvmig__kube_base *base = j->check->index->base;
     uint32_t *judged = kvmig__calloc(base->classes.n + 1, sizeof(*judged)); /* 1 + its place */
+    size_t source = kvmig__kube_base_find(base, j->check->vmi->node);
 
     for (size_t i = 0; i < base->nodes->n; i++) {
         uint32_t *class = &j->lazy->class_of[i];
 
-        if (!is_candidate(j, i)) {
+        if (!is_candidate(j, i, source)) {
             *class = KVMIG__NO_CLASS;
             continue;
         }
@@ -147,9 +149,10 @@ static bool has_neighbours(const struct kvmig__kube_check *c)
 static void judge_nodes(struct judging *j)
 {
     bool neighbours = has_neighbours(j->check), spread = j->check->vmi->placement.spread.n;
+    bool facts = kvmig__has_facts_of_targets(j->check->wires);
     struct kvmig__kube_check c = *j->check;
 
-    if (!neighbours && !j->reach && !c.wires)
+    if (!neighbours && !j->reach && !facts)
         return;
     if (spread)
         j->lazy->peers = kvmig__calloc(j->lazy->nodes->n + 1, sizeof(*j->lazy->peers));
@@ -167,7 +170,7 @@ static void judge_nodes(struct judging *j)
             j->lazy->peers[i] = kvmig__kube_count_peers(&c);
         if (j->reach)
             kvmig__kube_check_reach(&c);
-        if (c.wires)
+        if (facts)
             kvmig__check_facts_target(c.wires, c.target_name, c.out);
         if (own.n)
             *KVMIG__PUSH(&j->lazy->extras) = (struct kvmig__kube_extra){ i, own };

@@ -52,29 +52,75 @@ static struct summary summarise(const struct kvmig__kube_lazy *lazy, size_t node
     return (struct summary){ kvmig__verdict_from(worst, limited), rank };
 }
 
+static bool is_ruled_out(const struct kvmig__kube_lazy *lazy, size_t node)
+{
+    return lazy->class_of[node] == KVMIG__NO_CLASS ||
+           lazy->classes.v[lazy->class_of[node]].worst == KVMIG_SEVERITY_BLOCKER;
+}
+
+struct best {
+    size_t node; /* KVMIG__NO_NODE = none yet */
+    struct summary summary;
+};
+
+/* In the order of kvmig__candidates_sort(); nodes are in the order of their names. */
+static void prefer(struct best *best, const struct kvmig__kube_lazy *lazy, size_t node)
+{
+    struct summary here = summarise(lazy, node);
+    int order;
+
+    if (here.verdict == KVMIG_VERDICT_BLOCKED)
+        return;
+    order = best->node == KVMIG__NO_NODE            ? -1
+            : here.verdict != best->summary.verdict ? (here.verdict < best->summary.verdict ? -1 : 1)
+                                                    : kvmig__rank_compare(&here.rank, &best->summary.rank, NULL);
+    if (order < 0 || (!order && node < best->node))
+        *best = (struct best){ node, here };
+}
+
+static size_t best_of_all(const struct kvmig__kube_lazy *lazy)
+{
+    struct best best = { .node = KVMIG__NO_NODE };
+
+    for (size_t i = 0; i < lazy->nodes->n; i++)
+        if (!is_ruled_out(lazy, i))
+            prefer(&best, lazy, i);
+    return best.node;
+}
+
+/* Where nodes of one class differ in nothing but their room: the roomiest of each class, then the best of these. */
+static size_t best_of_classes(const struct kvmig__kube_lazy *lazy)
+{
+    struct {
+        size_t node; /* 1 + it; 0 = none yet */
+        uint64_t memory;
+    } *of = kvmig__calloc(lazy->classes.n + 1, sizeof(*of));
+    struct best best = { .node = KVMIG__NO_NODE };
+
+    for (size_t i = 0; i < lazy->nodes->n; i++) {
+        uint32_t class = lazy->class_of[i];
+        uint64_t memory;
+
+        if (is_ruled_out(lazy, i))
+            continue;
+        memory = kvmig__roughly(kvmig__kube_headroom(lazy, i));
+        if ((of[class].node && memory <= of[class].memory) || !kvmig__kube_has_room(&lazy->wants, lazy->nodes, i))
+            continue;
+        of[class].node = i + 1;
+        of[class].memory = memory;
+    }
+    for (size_t k = 0; k < lazy->classes.n; k++)
+        if (of[k].node)
+            prefer(&best, lazy, of[k].node - 1);
+    free(of);
+    return best.node;
+}
+
 size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy)
 {
-    struct summary best = { 0 };
-    size_t found = KVMIG__NO_NODE;
-
     if (lazy->common_worst == KVMIG_SEVERITY_BLOCKER)
         return KVMIG__NO_NODE;
-    for (size_t i = 0; i < lazy->nodes->n; i++) {
-        struct summary here;
-
-        if (lazy->class_of[i] == KVMIG__NO_CLASS || lazy->classes.v[lazy->class_of[i]].worst == KVMIG_SEVERITY_BLOCKER)
-            continue;
-        here = summarise(lazy, i);
-        if (here.verdict == KVMIG_VERDICT_BLOCKED)
-            continue;
-        /* the order of kvmig__candidates_sort(); nodes are in the order of their names */
-        if (found == KVMIG__NO_NODE || here.verdict < best.verdict ||
-            (here.verdict == best.verdict && kvmig__rank_compare(&here.rank, &best.rank, NULL) < 0)) {
-            best = here;
-            found = i;
-        }
-    }
-    return found;
+    return lazy->extras.n || lazy->peers || lazy->links ? best_of_all(lazy) : best_of_classes(lazy);
 }
 
 void kvmig__kube_lazy_count(const struct kvmig__kube_lazy *lazy, size_t counts[KVMIG_VERDICT_SOURCE + 1])

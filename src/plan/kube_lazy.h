@@ -69,6 +69,7 @@ void kvmig__kube_rank_end(struct kvmig__kube_yardstick *yardstick);
 void kvmig__kube_rank_class(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source, bool shared,
                             struct kvmig__kube_class *out);
 void kvmig__kube_rank_links(const struct kvmig__kube_check *c, struct kvmig__kube_lazy *lazy);
+uint64_t kvmig__kube_headroom(const struct kvmig__kube_lazy *lazy, size_t node); /* bytes */
 /* Without the findings that are the node's own. */
 struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node);
 /* Nodes that the request rules out, one entry per node; NULL = none. Owned. */

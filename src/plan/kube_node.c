@@ -68,8 +68,10 @@ static void check_schedulable(const struct kvmig__kube_check *c)
 {
     const struct kvmig__kube_condition *ready = kvmig__kube_condition(&c->target->conditions, "Ready");
     const char *schedulable = kvmig__pairs_get(&c->target->meta.labels, KVMIG__LABEL_SCHEDULABLE);
+    const struct kvmig__taint cordon = { .key = (char *)"node.kubernetes.io/unschedulable",
+                                         .effect = (char *)"NoSchedule" };
 
-    if (c->target->unschedulable)
+    if (c->target->unschedulable && !kvmig__kube_tolerates(c, &cordon))
         not_schedulable(c, "cordoned", "Uncordon it, or choose another node.", "is cordoned");
     if (c->target->meta.deleted_ms)
         not_schedulable(c, "deleted", "Choose another node.", "is being removed from the cluster");

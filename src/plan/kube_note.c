@@ -104,11 +104,9 @@ const char *kvmig__after_prefix(const char *text, const char *prefix)
 
 bool kvmig__kube_has_label(const struct kvmig__kube_node *node, const char *prefix)
 {
-    for (size_t i = 0; node && i < node->meta.labels.n; i++) {
-        if (kvmig__str_starts(node->meta.labels.v[i].key, prefix))
-            return true;
-    }
-    return false;
+    size_t at = 0;
+
+    return node && kvmig__pairs_next(&node->meta.labels, prefix, &at);
 }
 
 const char *kvmig__kube_cpu_model(const struct kvmig__kube_check *c)

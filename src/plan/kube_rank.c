@@ -67,11 +67,26 @@ static uint64_t feature_distance(const struct kvmig__kube_check *c, const struct
     return there ? source->features.n - both + there - both : KVMIG__UNKNOWN;
 }
 
+/* All nodes of a class have the same labels; the base remembers what was counted. */
+static uint64_t class_distance(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source)
+{
+    struct kvmig__kube_base *base = c->index->base;
+    size_t here = kvmig__kube_base_find(base, c->source->meta.name);
+    uint64_t *known;
+
+    if (!base->distances || here == KVMIG__NO_NODE)
+        return feature_distance(c, source);
+    known = &base->distances[base->class_of[here] * base->classes.n + base->class_of[c->target_at]];
+    if (!*known)
+        *known = 1 + feature_distance(c, source); /* of what is not known: 0 again */
+    return *known - 1;
+}
+
 void kvmig__kube_rank_class(const struct kvmig__kube_check *c, const struct kvmig__kube_yardstick *source, bool shared,
                             struct kvmig__kube_class *out)
 {
     out->away = away(c, source, shared);
-    out->features = source->features.n ? feature_distance(c, source) : KVMIG__UNKNOWN;
+    out->features = source->features.n ? class_distance(c, source) : KVMIG__UNKNOWN;
 }
 
 /* ---- each node's own ---- */
@@ -108,25 +123,31 @@ void kvmig__kube_rank_links(const struct kvmig__kube_check *c, struct kvmig__kub
     kvmig__learned_links(request, c->vmi->node, set_link, &links);
 }
 
+uint64_t kvmig__kube_headroom(const struct kvmig__kube_lazy *lazy, size_t node)
+{
+    const uint64_t left = lazy->memory ? lazy->memory[node] : KVMIG__UNKNOWN;
+
+    if (left == KVMIG__UNKNOWN)
+        return KVMIG__UNKNOWN;
+    return left > lazy->memory_need ? (left - lazy->memory_need) / 1000 : 0;
+}
+
 struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node)
 {
     const struct kvmig__kube_class *class = &lazy->classes.v[lazy->class_of[node]];
     const uint64_t link = lazy->links ? lazy->links[node] : KVMIG__UNKNOWN;
-    struct kvmig__rank rank = {
+
+    return (struct kvmig__rank){
         .blockers = class->blockers,
         .risks = class->risks,
         .peers = lazy->peers ? lazy->peers[node] : KVMIG__UNKNOWN,
         .away = class->away,
         .link = link,
         .link_or_usual = link != KVMIG__UNKNOWN ? link : lazy->usual_link,
-        .headroom = lazy->memory ? lazy->memory[node] : KVMIG__UNKNOWN,
+        .headroom = kvmig__kube_headroom(lazy, node),
         .copy = KVMIG__UNKNOWN, /* the same wherever it goes */
         .features = class->features,
     };
-
-    if (rank.headroom != KVMIG__UNKNOWN)
-        rank.headroom = rank.headroom > lazy->memory_need ? (rank.headroom - lazy->memory_need) / 1000 : 0;
-    return rank;
 }
 
 /* ---- nodes that the caller does not want ---- */

@@ -5,10 +5,12 @@
  */
 #include "plan/learned.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CAP_HOLDS 0.85 /* this share of the limit on average: the limit was what held, the line is not known */
+#define LEAST_SHARE 0.25 /* of the time in which QEMU says that memory flowed; less is not believed */
 
 void kvmig__learned_clear(struct kvmig__learned *learned)
 {
@@ -112,24 +114,43 @@ void kvmig__learned_blend(double *slot, double value)
         *slot = *slot >= 0 ? (*slot + value) / 2 : value;
 }
 
+static bool limit_held(const struct kvmig__seen *seen)
+{
+    return seen->cap > 0 && seen->rate >= CAP_HOLDS * seen->cap;
+}
+
+/* A limit that held tells better how long memory flowed than QEMU does, whose rate is that of a moment; the pause is not held back. */
+static double transfer_of(const struct kvmig__seen *seen)
+{
+    if (limit_held(seen) && seen->pause_s >= 0 && seen->last >= 0 && seen->sent > seen->last)
+        return (seen->sent - seen->last) / seen->cap + seen->pause_s;
+    return seen->transfer_s;
+}
+
+/* What went out in the call, less what is known to be overhead: of a short copy QEMU's own figures are mostly overhead. */
+static double line_of(const struct kvmig__learned_link *link, const struct kvmig__seen *seen, double disk_s)
+{
+    const double flowed_s = seen->call_s - disk_s - link->setup_s;
+
+    if (!(seen->sent > 0) || !(seen->transfer_s > 0))
+        return seen->rate;
+    if (seen->call_s < 0 || link->setup_s < 0 || flowed_s < seen->transfer_s * LEAST_SHARE)
+        return seen->sent / seen->transfer_s;
+    return seen->sent / fmin(flowed_s, seen->transfer_s);
+}
+
 static void take_link(struct kvmig__learned_link *link, const struct kvmig__seen *seen)
 {
-    if (seen->call_s >= 0 && seen->transfer_s >= 0) {
-        const double rest = seen->call_s - seen->transfer_s - (seen->disk_s > 0 ? seen->disk_s : 0);
+    const double disk_s = seen->disk_s > 0 ? seen->disk_s : 0;
 
-        kvmig__learned_blend(&link->setup_s, rest > 0 ? rest : 0);
-    }
-    if (seen->rate > 0 && (seen->cap <= 0 || seen->rate < CAP_HOLDS * seen->cap))
-        kvmig__learned_blend(&link->line, seen->rate);
-    else if (seen->rate > link->line && link->line >= 0)
-        link->line = seen->rate; /* it carries at least that */
+    if (seen->rate > 0 && !limit_held(seen))
+        kvmig__learned_blend(&link->line, line_of(link, seen, disk_s));
+    if (seen->call_s >= 0 && seen->transfer_s >= 0)
+        kvmig__learned_blend(&link->setup_s, fmax(seen->call_s - transfer_of(seen) - disk_s, 0));
     if (seen->disk_s > 0.5 && seen->disk_bytes > 0)
         kvmig__learned_blend(&link->disk_rate, seen->disk_bytes / seen->disk_s);
-    if (seen->pause_s >= 0 && seen->last >= 0 && link->line > 0) {
-        const double rest = seen->pause_s - seen->last / link->line;
-
-        kvmig__learned_blend(&link->switch_s, rest > 0 ? rest : 0);
-    }
+    if (seen->pause_s >= 0 && seen->last >= 0 && link->line > 0)
+        kvmig__learned_blend(&link->switch_s, fmax(seen->pause_s - seen->last / link->line, 0));
 }
 
 void kvmig__learned_take(struct kvmig__learned *learned, const char *uuid, const char *source, const char *target,

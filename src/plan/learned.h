@@ -55,10 +55,11 @@ void kvmig__learned_blend(double *slot, double value);
 /* What was seen of a migration that succeeded by pre-copy; numbers < 0 = not known. */
 struct kvmig__seen {
     double call_s; /* the migrate call */
-    double transfer_s; /* in which memory flowed */
+    double transfer_s; /* in which memory flowed, pause included */
+    double sent; /* of memory, bytes */
     double disk_s, disk_bytes; /* before it */
     double memory, used; /* bytes; used: sent in the first pass */
-    double rate; /* bytes/s while memory flowed, on average */
+    double rate; /* bytes/s while memory flowed, as QEMU told it at last */
     double cap; /* the limit; 0 = none */
     double pause_s, last; /* bytes sent in the pause, as far as known */
     struct kvmig__dirty_point points[KVMIG__CURVE_POINTS]; /* what became dirty in a pass that long */

@@ -15,14 +15,13 @@
 
 /* To three significant bits: values within about an eighth of each other count as equal, so that what comes after them in the
  * order gets to decide. */
-static uint64_t roughly(uint64_t value)
+uint64_t kvmig__roughly(uint64_t value)
 {
-    uint64_t exponent = 0;
+    uint64_t exponent;
 
     if (!value || value == KVMIG__UNKNOWN)
         return 0;
-    while (exponent < 63 && value >> (exponent + 1))
-        exponent++;
+    exponent = 63 - (uint64_t)__builtin_clzll(value);
     if (exponent < 3)
         return exponent * 8;
     return exponent * 8 + ((value >> (exponent - 3)) & 7);
@@ -35,7 +34,7 @@ static int less_first(uint64_t a, uint64_t b)
 
 static int more_first(uint64_t a, uint64_t b)
 {
-    return less_first(roughly(b), roughly(a));
+    return less_first(kvmig__roughly(b), kvmig__roughly(a));
 }
 
 static int compare_by(const struct kvmig__rank *a, const struct kvmig__rank *b, enum kvmig__reason reason)

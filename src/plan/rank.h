@@ -42,6 +42,7 @@ struct kvmig__rank {
 
 const char *kvmig__reason_name(enum kvmig__reason reason); /* "headroom" */
 /* < 0: a comes first. *out_reason (may be NULL): the first in which they differ; all but STATE and NAME. */
+uint64_t kvmig__roughly(uint64_t value); /* amounts that are about equal give the same number */
 int kvmig__rank_compare(const struct kvmig__rank *a, const struct kvmig__rank *b, enum kvmig__reason *out_reason);
 /* What a rank says, KVMIG__UNKNOWN if nothing. */
 uint64_t kvmig__rank_value(const struct kvmig__rank *rank, enum kvmig__reason reason);

@@ -53,6 +53,37 @@ static void add_blockers(struct obstacles *to, const struct kvmig_findings *find
     }
 }
 
+/* The claim that a finding is about, with its quotes, up to the end of the detail; NULL if none. */
+static const char *claim_of(const struct kvmig_finding *finding, size_t *out_length)
+{
+    static const char key[] = "\"claim\":";
+    const char *claim = finding->detail ? strstr(finding->detail, key) : NULL;
+
+    if (!claim)
+        return NULL;
+    claim += strlen(key);
+    *out_length = *claim == '"' ? 1 + strcspn(claim + 1, "\"") : 0;
+    return *out_length > 1 ? claim : NULL;
+}
+
+/* Other storage for a claim takes away all that stands against its present one. */
+static bool is_mended_with_others(const struct obstacles *o, size_t index)
+{
+    size_t length, other_length;
+    const char *claim = claim_of(o->v[index], &length);
+
+    if (kvmig__finding_mend(o->v[index]) != KVMIG_MEND_STORAGE || !claim)
+        return false;
+    for (size_t i = 0; i < index; i++) {
+        const char *other = claim_of(o->v[i], &other_length);
+
+        if (kvmig__finding_mend(o->v[i]) == KVMIG_MEND_STORAGE && other && other_length == length &&
+            !memcmp(claim, other, length))
+            return true;
+    }
+    return false;
+}
+
 /* One restart carries out all changes that need one. */
 static void count(struct obstacles *o)
 {
@@ -63,7 +94,7 @@ static void count(struct obstacles *o)
         const uint64_t mend = (uint64_t)kvmig__finding_mend(o->v[i]);
 
         o->nevers += mend == KVMIG_MEND_NEVER;
-        o->changes += mend != KVMIG_MEND_RESTART || !restarts;
+        o->changes += !is_mended_with_others(o, i) && (mend != KVMIG_MEND_RESTART || !restarts);
         o->changes += kvmig__str_eq(o->v[i]->code, "TARGET_UNREACHABLE");
         restarts = restarts || mend == KVMIG_MEND_RESTART;
         o->dearest = mend > o->dearest ? mend : o->dearest;

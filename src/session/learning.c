@@ -8,6 +8,8 @@
 
 #include "cluster/model.h"
 
+#include <math.h>
+
 #define MS 1000.0
 #define SHARE_OF_LIMIT                                                                                                 \
     0.83 /* of what fits into the pause is sent in it, on average: a pass stops within a window of its goal */
@@ -64,25 +66,37 @@ static void take_memory(const struct kvmig__report *report, struct kvmig__seen *
         out->used = -1;
 }
 
+static bool copied_disks(const struct kvmig__report *report)
+{
+    return known(report->disk_sent) && report->disk_sent;
+}
+
 bool kvmig__learning_end(const struct kvmig__learning *l, const struct kvmig__report *report, double cap,
                          double limit_s, struct kvmig__seen *out)
 {
     const double sent = or_unknown(report->memory_sent, 1), rate = or_unknown(report->bandwidth_bytes_per_s, 1);
 
-    *out = (struct kvmig__seen){ .call_s = -1, .transfer_s = -1, .rate = -1, .pause_s = -1, .last = -1, .cap = cap };
+    *out = (struct kvmig__seen){
+        .call_s = -1, .transfer_s = -1, .rate = -1, .sent = -1, .pause_s = -1, .last = -1, .cap = cap
+    };
     if (l->post_copy || report->postcopy_used || sent <= 0 || rate <= 0)
         return false;
-    if (report->call_started_ms && report->call_ended_ms > report->call_started_ms)
+    /* The many small passes of a throttled guest make what is overhead hard to tell. */
+    if (!l->throttled && report->call_started_ms && report->call_ended_ms > report->call_started_ms)
         out->call_s = (double)(report->call_ended_ms - report->call_started_ms) / MS;
-    out->transfer_s = sent / rate;
+    out->sent = sent;
     out->rate = rate;
-    if (known(report->disk_sent) && report->disk_sent && l->in_memory) {
+    out->transfer_s = sent / rate;
+    if (known(report->total_ms) && known(report->setup_ms) && report->total_ms > report->setup_ms &&
+        !copied_disks(report))
+        out->transfer_s = (double)(report->total_ms - report->setup_ms) / MS; /* the whole, not a moment */
+    if (copied_disks(report) && l->in_memory) {
         out->disk_bytes = (double)report->disk_sent;
         out->disk_s = (double)(l->memory_ms - l->first_ms) / MS;
     }
     take_memory(report, out);
     out->pause_s = or_unknown(report->pause_source_ms, 1 / MS);
-    out->last = rate * limit_s * SHARE_OF_LIMIT;
+    out->last = fmin(rate * limit_s * SHARE_OF_LIMIT, sent);
     for (size_t i = 0; i < l->n_points; i++)
         out->points[out->n_points++] = l->points[i];
     return true;

@@ -164,14 +164,13 @@ static void add_final(struct json_object *root, const struct kvmig__report *repo
     kvmig__json_add_str(final, "node_hosts", report->final_hosts);
 }
 
-static void add_measured(struct json_object *object, const struct kvmig__report *report, bool moved)
+/* Of a migration that succeeded: of one that did not, it is not known whether it would have ended. */
+static void add_measured(struct json_object *object, const struct kvmig__report *report)
 {
     struct json_object *measured = add_object(object, "measured");
     uint64_t sent = report->memory_sent;
 
-    kvmig__json_add_bool(measured, "converged", moved);
-    if (!moved)
-        return;
+    kvmig__json_add_bool(measured, "converged", true);
     if (sent != KVMIG__UNKNOWN && report->disk_sent != KVMIG__UNKNOWN)
         sent += report->disk_sent;
     if (report->call_started_ms && report->call_ended_ms)
@@ -196,8 +195,8 @@ static void add_forecast(struct json_object *root, const struct kvmig__report *r
     if (json_object_object_get_ex(predicted, "strategies", &strategies) &&
         json_object_object_get_ex(strategies, kvmig_strategy_name(strategy), &mine))
         json_object_object_add(object, "predicted", json_object_get(mine));
-    if (kvmig_phase_is_terminal(phase))
-        add_measured(object, report, phase == KVMIG_PHASE_SUCCEEDED);
+    if (phase == KVMIG_PHASE_SUCCEEDED)
+        add_measured(object, report);
     json_object_object_add(object, "plan", predicted);
 }
 

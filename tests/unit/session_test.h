@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <json-c/json.h>
 
 struct fixture {
     struct fake_world world;
@@ -68,6 +69,19 @@ static inline void assert_heard_all(const struct fake_caller *caller, const char
 static inline int32_t session_runs(void *caller)
 {
     return fake_heard(caller, "phase Running");
+}
+
+/* The report; json_object_put() it. */
+static inline struct json_object *report_of(struct kvmig_session *session)
+{
+    struct json_object *report;
+    char *text = NULL;
+
+    assert_int_equal(kvmig_session_report(session, &text), 0);
+    report = json_tokener_parse(text);
+    assert_non_null(report);
+    free(text);
+    return report;
 }
 
 #endif

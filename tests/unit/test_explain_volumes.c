@@ -150,7 +150,10 @@ static void what_the_platform_lacks_is_told(void **state)
     says(first_is(explained(w, NULL, 5), "UPDATE_METHOD_MISSING", KVMIG_SEVERITY_ERROR)->evidence, "Evict");
     kubevirt_is(w, "", "'phase':'Deployed'");
     first_is(explained(w, NULL, 5), "UPDATE_METHOD_MISSING", KVMIG_SEVERITY_ERROR);
-    w->kube.now_ms = T0; /* from files: the object may be cut down */
+    w->kube.trimmed = true; /* from files: the object may be cut down, but a strategy without methods is one */
+    first_is(explained(w, NULL, 5), "UPDATE_METHOD_MISSING", KVMIG_SEVERITY_ERROR);
+    put(&w->kube, "{'apiVersion':'kubevirt.io/v1','kind':'KubeVirt','metadata':{'name':'kubevirt','namespace':"
+                  "'kubevirt'},'spec':{},'status':{'phase':'Deployed'}}");
     first_is(explained(w, NULL, 5), "UPDATE_METHOD_MISSING", KVMIG_SEVERITY_WARN);
     kubevirt_is(w, "'LiveMigrate'", "'phase':'Deployed','observedDeploymentID':'a','targetDeploymentID':'b'");
     the_wait(explained(w, NULL, 5), "KUBEVIRT_UPDATING");

@@ -360,6 +360,47 @@ static void extreme_numbers_come_to_an_end(void **state)
     }
 }
 
+/* 2 in the first second and 45 in five: noise. Together 47 in six. The third, which grows no faster, stays. */
+static void a_rate_that_rises_with_the_window_is_noise(void **state)
+{
+    const struct kvmig__dirty_point points[] = { { 5, 45 }, { 1, 2 }, { 60, 50 } };
+    struct kvmig__dirty_curve curve;
+
+    (void)state;
+    kvmig__curve_fit(&curve, points, 3, 1000, 0, KVMIG__CURVE_LOW);
+    assert_float_equal(kvmig__curve_bytes(&curve, 1), 47 / 6.0, 1e-9);
+    assert_float_equal(kvmig__curve_bytes(&curve, 5), 5 * 47 / 6.0, 1e-9);
+    assert_float_equal(kvmig__curve_bytes(&curve, 60), 50, 1e-9);
+}
+
+/* 100 hot pages, written in turn, 50 a second: those of half a second and those of the next are 50; beyond two seconds it is all of them. */
+static void pages_in_turn_are_not_written_twice_in_two_short_times(void **state)
+{
+    const struct kvmig__dirty_point points[] = { { 0.1, 5 }, { 2, 100 }, { 60, 100 } };
+    struct kvmig__dirty_curve curve;
+
+    (void)state;
+    kvmig__curve_fit(&curve, points, 3, 1000, 100, KVMIG__CURVE_MIDDLE);
+    assert_float_equal(kvmig__curve_hot_time(&curve, 25), 0.5, 1e-9);
+    assert_true(kvmig__curve_hot_time(&curve, 100) > 1e9);
+    assert_float_equal(kvmig__curve_hot(&curve, kvmig__curve_hot_time(&curve, 25) + 0.5), 50, 1e-9);
+    assert_float_equal(kvmig__curve_hot(&curve, kvmig__curve_hot_time(&curve, 100)), 100, 1e-9);
+}
+
+static void one_class_tells_the_time_of_its_pages(void **state)
+{
+    const struct kvmig__dirty_point point = { 1, 50 };
+    struct kvmig__dirty_curve curve;
+
+    (void)state;
+    kvmig__curve_fit(&curve, &point, 1, 1000, 100, KVMIG__CURVE_MIDDLE);
+    for (double seconds = 0.25; seconds < 16; seconds *= 2)
+        assert_float_equal(kvmig__curve_hot_time(&curve, kvmig__curve_hot(&curve, seconds)), seconds, 1e-6);
+    kvmig__curve_fit(&curve, &point, 0, 1000, 0, KVMIG__CURVE_MIDDLE);
+    assert_true(kvmig__curve_hot_time(&curve, 0) > 1e9);
+    assert_float_equal(kvmig__curve_hot(&curve, HUGE_VAL), 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +410,9 @@ int main(void)
         cmocka_unit_test(bounds_differ_in_what_is_cold),
         cmocka_unit_test(a_rate_that_does_not_fall_says_nothing_of_the_set),
         cmocka_unit_test(three_windows_are_taken_as_they_are),
+        cmocka_unit_test(a_rate_that_rises_with_the_window_is_noise),
+        cmocka_unit_test(pages_in_turn_are_not_written_twice_in_two_short_times),
+        cmocka_unit_test(one_class_tells_the_time_of_its_pages),
         cmocka_unit_test(curves_never_fall_nor_exceed_memory),
         cmocka_unit_test(a_quiet_guest_takes_one_pass),
         cmocka_unit_test(a_guest_that_writes_half_as_fast_takes_twice_as_long),

@@ -207,8 +207,7 @@ static void mending_what_is_told_makes_it_movable(void **state)
     (void)state;
     for (size_t n = 0; n < SUBSETS / 4; n++) {
         uint64_t subset = conditions_draw(&all, &random), remedies,
-                 nevers = conditions_bit(&all, "HOSTDEV_NOT_MIGRATABLE") |
-                          conditions_bit(&all, "GUEST_PROTECTION_NOT_MIGRATABLE");
+                 nevers = conditions_bit(&all, "GUEST_PROTECTION_NOT_MIGRATABLE");
         const struct kvmig__remedies *answer;
         struct cluster c;
 
@@ -267,6 +266,26 @@ static void the_smallest_set_wins_then_the_cheapest(void **state)
     cluster_clear(&c);
 }
 
+/* Other storage for a claim takes away all that stands against its present one. */
+static void one_claim_is_one_change(void **state)
+{
+    const struct kvmig__remedies *remedies;
+    struct cluster c;
+
+    (void)state;
+    cluster_init(&c);
+    not_shared(&c);
+    cluster_bind(&c, "root", "csi", "alpha");
+    require_host(&((struct kvmig__kube_pv *)c.kube.kinds[KVMIG__KUBE_PV].v[0])->node_required, "gamma");
+    taint(&c); /* beta: the claim twice, and this; gamma: the claim, and these two */
+    cluster_node(&c, "gamma")->unschedulable = true;
+    label(cluster_node(&c, "gamma"), "cpu-model-migration.node.kubevirt.io/Skylake", NULL);
+    remedies = remedies_of(&c);
+    assert_string_equal(remedies->target, "beta");
+    assert_int_equal(remedies->changes.n, 3);
+    cluster_clear(&c);
+}
+
 static void another_target_is_a_remedy_too(void **state)
 {
     const struct kvmig__remedies *remedies;
@@ -295,7 +314,7 @@ static void what_cannot_be_mended_is_said_so(void **state)
 
     (void)state;
     cluster_init(&c);
-    device(&c);
+    encrypted(&c);
     remedies = remedies_of(&c);
     assert_false(remedies->possible);
     assert_int_equal(kvmig_finding_mend(&remedies->changes.v[0]), KVMIG_MEND_NEVER);
@@ -311,6 +330,7 @@ int main(void)
         cmocka_unit_test(taking_one_condition_away_takes_its_finding_away),
         cmocka_unit_test(mending_what_is_told_makes_it_movable),
         cmocka_unit_test(the_smallest_set_wins_then_the_cheapest),
+        cmocka_unit_test(one_claim_is_one_change),
         cmocka_unit_test(another_target_is_a_remedy_too),
         cmocka_unit_test(what_cannot_be_mended_is_said_so),
     };

@@ -191,6 +191,53 @@ static void plan_stands_beside_the_outcome(void **state)
     kvmig__report_free(report);
 }
 
+/* Of the strategies the one that ran; and nothing measured before the end, nor of a move that failed. */
+static void forecast_and_outcome_stand_side_by_side(void **state)
+{
+    struct kvmig_plan plan = { .vm = (char *)"vm1", .source = (char *)"a", .target = (char *)"b" };
+    struct kvmig__report *report = kvmig__report_new();
+    struct json_object *json;
+
+    (void)state;
+    plan.forecast = (struct kvmig__forecast){ .known = true, .planned = KVMIG_STRATEGY_PRE_COPY };
+    plan.forecast.of[KVMIG_STRATEGY_PRE_COPY - 1] =
+        (struct kvmig_forecast){ .converges = 1, .total_ms = 9200, .rounds = 4 };
+    plan.forecast.of[KVMIG_STRATEGY_POST_COPY - 1] = (struct kvmig_forecast){ .converges = 1, .total_ms = 7000 };
+    report->started_ms = 1000;
+    report->call_started_ms = 1100;
+    json = json_of(report, &plan, KVMIG_PHASE_RUNNING, 2000);
+    assert_text(json, "/forecast/strategy", "pre-copy");
+    assert_number(json, "/forecast/predicted/total_ms/expected", 9200);
+    assert_false(has(json, "/forecast/measured"));
+    json_object_put(json);
+
+    report->call_ended_ms = 9600;
+    report->memory_sent = 1000;
+    report->disk_sent = 10;
+    report->pause_source_ms = 54;
+    report->iterations = 6;
+    json = json_of(report, &plan, KVMIG_PHASE_SUCCEEDED, 10000);
+    assert_number(json, "/forecast/predicted/total_ms/expected", 9200);
+    assert_number(json, "/forecast/measured/total_ms", 8500);
+    assert_number(json, "/forecast/measured/pause_ms", 54);
+    assert_number(json, "/forecast/measured/sent_bytes", 1010);
+    assert_number(json, "/forecast/measured/rounds", 6);
+    assert_number(json, "/forecast/measured/converged", 1);
+    json_object_put(json);
+
+    json = json_of(report, &plan, KVMIG_PHASE_FAILED, 10000);
+    assert_number(json, "/forecast/predicted/total_ms/expected", 9200);
+    assert_false(has(json, "/forecast/measured"));
+    json_object_put(json);
+
+    report->postcopy_used = true;
+    json = json_of(report, &plan, KVMIG_PHASE_SUCCEEDED, 10000);
+    assert_text(json, "/forecast/strategy", "post-copy");
+    assert_number(json, "/forecast/predicted/total_ms/expected", 7000);
+    json_object_put(json);
+    kvmig__report_free(report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +245,7 @@ int main(void)
         cmocka_unit_test(everything_known_is_there_and_times_add_up),
         cmocka_unit_test(running_session_counts_until_now),
         cmocka_unit_test(plan_stands_beside_the_outcome),
+        cmocka_unit_test(forecast_and_outcome_stand_side_by_side),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

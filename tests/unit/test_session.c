@@ -7,20 +7,6 @@
 
 #include <errno.h>
 
-#include <json-c/json.h>
-
-static struct json_object *report_of(struct kvmig_session *session)
-{
-    struct json_object *report;
-    char *text = NULL;
-
-    assert_int_equal(kvmig_session_report(session, &text), 0);
-    report = json_tokener_parse(text);
-    assert_non_null(report);
-    free(text);
-    return report;
-}
-
 static struct json_object *member(struct json_object *object, const char *path)
 {
     struct json_object *found = NULL;

@@ -41,18 +41,6 @@ static struct kvmig_probe *probe_of(struct fixture *f, uint32_t port)
     return probe;
 }
 
-static struct json_object *report_of(struct fixture *f)
-{
-    struct json_object *root;
-    char *text;
-
-    assert_int_equal(kvmig_session_report(f->session, &text), 0);
-    root = json_tokener_parse(text);
-    assert_non_null(root);
-    free(text);
-    return root;
-}
-
 /* The probe has a thread of its own, which does not wake the context. */
 static void await(struct fixture *f, bool (*condition)(struct kvmig_probe *probe), struct kvmig_probe *probe)
 {
@@ -103,7 +91,7 @@ static void report_has_the_service_gap_beside_the_pause(void **state)
     fake_run(&f.world, fake_ended, &f.caller);
     assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
     assert_true(fake_heard(&f.caller, "notice SERVICE_GAP"));
-    report = report_of(&f);
+    report = report_of(f.session);
     assert_int_equal(json_pointer_get(report, "/service/gap_ms", &found), 0);
     assert_int_equal(json_pointer_get(report, "/probes/0/targets/0/tries", &found), 0);
     assert_true(json_object_get_int64(found) >= 2);

@@ -93,9 +93,11 @@ static void a_folder_is_loaded_file_by_file(void **state)
     assert_int_equal(mkdir(path_of(f, "sub"), 0700), 0);
     write_file(f, "sub/c.json", POD("c"));
     assert_int_equal(mkfifo(path_of(f, "pipe"), 0600), 0);
+    assert_int_equal(symlink("..", path_of(f, "sub/back")), 0);
     load(f, f->folder);
     assert_int_equal(f->problems.n, 0);
-    assert_int_equal(count(f, KVMIG__KUBE_POD), 2);
+    assert_int_equal(count(f, KVMIG__KUBE_POD), 3);
+    assert_non_null(kvmig__kube_find(&f->kube, KVMIG__KUBE_POD, "ns1", "c"));
     assert_non_null(kvmig__kube_find(&f->kube, KVMIG__KUBE_POD, "ns1", "a"));
 }
 

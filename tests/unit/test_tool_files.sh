@@ -42,6 +42,18 @@ files_are_recognised() {
     out_json 'd["vm"] == "web" and d["target"] is None and not d["candidates"] and d["findings"][0]["code"] == "QEMU_OLDER"'
     run 0 plan "$tmp/all" --json
     out_json '"QEMU_OLDER" in [f["code"] for f in d["findings"]]'
+    # What was collected of each host in a folder of its name, wherever that is.
+    mkdir -p "$tmp/dump/a" "$tmp/dump/b"
+    cp "$tmp/web" "$tmp/dump/a/domain.xml"
+    cp "$tmp/caps.xml" "$tmp/dump/a/caps.xml"
+    cp "$tmp/caps.xml" "$tmp/dump/b/caps.xml"
+    echo '{"source": "a"}' >"$tmp/request.json"
+    run 0 plan "$tmp/dump" --target b --request "$tmp/request.json" --json
+    out_json '"DUPLICATE_HOST_UUID" in [f["code"] for f in d["findings"]]'
+    echo '{"source": "a", "hosts": {"a": ["caps.xml"], "b": ["caps.xml"]}}' >"$tmp/request.json"
+    sed 's/<uuid>./<uuid>f/' "$tmp/caps.xml" >"$tmp/dump/b/caps.xml"
+    run 0 plan "$tmp/dump" --target b --request "$tmp/request.json" --json
+    out_json 'd["verdict"] == "MIGRATABLE" and d["source"] == "a" and d["target"] == "b"'
     run 0 plan --snapshot "$tmp/all" --vm web --target node-b --json
     out_json 'd["target"] == "node-b" and [c["node"] for c in d["candidates"] if c["verdict"] != "SOURCE"] == ["node-b"]'
     err_is_empty
@@ -97,13 +109,20 @@ requests() {
     out_json 'd["request"]["copy_disks"] == ["vda"] and d["request"]["migrate_uri"] == "tcp://b"'
     request 0 '{"observed": {"now": "2026-01-05T01:00:00.5+01:00"}}'
     out_json 'd["verdict"] == "MIGRATABLE"'
-    for wrong in '{"hosts": []}' '{"hosts": {"a": "caps.xml"}}' '{"hosts": {"a": [5]}}' '{"hosts": {"a=b": ["caps.xml"]}}' \
+    for wrong in '{"hosts": {"a": "caps.xml"}}' '{"policy": {"allow_postcopy": "no"}}' '{"options": {"tls": 1}}' '{"hosts": {"a": [5]}}' '{"hosts": {"a=b": ["caps.xml"]}}' \
         '{"options": {"flags": "LIVE"}}' '{"options": {"flags": [1]}}' '{"options": {"migrate_disks": [""]}}' \
         '{"options": {"migrate_uri": 5}}' '{"options": {"tls_destination": ""}}' '{"observed": {"now": "yesterday"}}' \
         '{"observed": {"now": 5}}' '{"backend": "libvirt", "options": {"bandwidth": "1.5"}}'; do
         request 0 "$wrong"
         out_json 'd["verdict"] == "BLOCKED" and d["findings"][0]["code"] == "INVALID_ARGUMENT"'
     done
+    for wrong in '{"hosts": []}' '{"backend": "xen"}' '{"intent": "fly"}' '{"source": 5}' '{"options": []}' '{"policy": true}' \
+        '{"volume_changes": {}}' '{"observed": 1}' '[]' '{' '' '{} {}'; do
+        request 2 "$wrong"
+        err_has "--request"
+        out_is_empty
+    done
+    request 0 "$(printf '\357\273\277{}\r')"
     run 2 plan --request "$tmp/words" "$tmp/web"
     run 2 plan --request "$tmp/nowhere" "$tmp/web"
     err_has "$tmp/nowhere"
@@ -177,6 +196,9 @@ cpus_in_common() {
     write_node k2 avx2
     run 0 cpu common --cpu-map "$tmp/map" --json "$tmp/k1.json" "$tmp/k2.json"
     out_json '[m["model"] for m in d["models"]] == ["Base"] and d["common_features"] == ["fpu"]'
+    run 0 cpu common -c test:///default
+    out_has "Nothing is known of any CPU."
+    run 6 cpu common nobody -c test:///default
     run 2 cpu common nobody "$tmp/k1.json"
     err_has "nobody"
     run 2 cpu

@@ -83,6 +83,12 @@ every_vm_against_every_node() {
     out_json '[len(p["candidates"]) for p in d] == [2] * 4'
     run 0 plan --all "$tmp/cluster.yaml" --exclude b --link 1000 --json
     out_json 'all(p["target"] != "b" for p in d) and "forecast" in d[0]'
+    for faster in b c; do
+        run 0 plan --all "$tmp/cluster.yaml" --link-to b=100 --link-to c=100 --link-to "$faster=900" --json
+        out_json "next(p['target'] for p in d if p['vm'] == 'ns1/small') == '$faster'"
+    done
+    run 2 plan --all "$tmp/cluster.yaml" --link-to b
+    err_has "HOST=MIB"
 }
 
 nobody_runs() {
@@ -133,6 +139,8 @@ drains_on_files() {
     out_json '[(m["vm"], m["target"]) for w in d["waves"] for m in w["migrations"]] == [("ns1/small", "c")]'
     run 0 drain a --dry-run "$tmp/cluster.yaml" --exclude b --exclude c --json
     out_json 'd["waves"] == [] and len(d["immovable"]) == 3'
+    run 2 drain a --dry-run "$tmp/cluster.yaml" --link-to b=900
+    err_has "--link-to"
 }
 
 drains_that_cannot_be() {

@@ -59,7 +59,7 @@ static const char *const features[] = {
     "hypervisor", "invpcid", "lahf_lm", "lm",     "mca",    "mce",      "mmx",     "movbe",    "msr",
     "mtrr",       "nx",      "pae",     "pat",    "pcid",   "pclmuldq", "pdpe1gb", "pge",      "pni",
     "popcnt",     "pse",     "pse36",   "rdrand", "rdtscp", "sep",      "smap",    "smep",     "sse",
-    "sse2",       "ssse3",   "syscall", "tsc",    "vme",    "x2apic",   "xsave",   "xsaveopt", "xgetbv1",
+    "sse2",       "ssse3",   "syscall", "tsc",    "vme",    "x2apic",   "xgetbv1", "xsave",    "xsaveopt",
 };
 #define N_FEATURES (sizeof(features) / sizeof(features[0]))
 
@@ -68,31 +68,43 @@ static unsigned generation(unsigned node)
     return node % 10 < 6 ? 0 : node % 10 < 9 ? 1 : 2;
 }
 
+/* A node of the second generation can run guests of the first. */
+static void model_labels(FILE *out, const char *prefix, unsigned model)
+{
+    for (unsigned m = model + 1; m-- > 0;) {
+        if (model == m || (model == 1 && m == 0))
+            fprintf(out, ",\"%s.node.kubevirt.io/%s\":\"true\"", prefix, models[m]);
+    }
+}
+
+/* In the order of their keys, as the API server prints maps. */
 static void node_labels(FILE *out, unsigned i)
 {
     unsigned model = generation(i);
 
-    fprintf(out,
-            "\"beta.kubernetes.io/arch\":\"amd64\",\"beta.kubernetes.io/os\":\"linux\",\"cpumanager\":\"false\","
-            "\"kubernetes.io/arch\":\"amd64\",\"kubernetes.io/hostname\":\"node-%05u\",\"kubernetes.io/os\":\"linux\","
-            "\"kubevirt.io/schedulable\":\"%s\",\"node-role.kubernetes.io/worker\":\"\","
-            "\"topology.kubernetes.io/region\":\"region-1\",\"topology.kubernetes.io/zone\":\"zone-%u\","
-            "\"cpu-vendor.node.kubevirt.io/%s\":\"true\",\"host-model-cpu.node.kubevirt.io/%s\":\"true\"",
-            i, i % 97 == 5 ? "false" : "true", i % 3, model == 2 ? "AMD" : "Intel", models[model]);
+    fputs("\"beta.kubernetes.io/arch\":\"amd64\",\"beta.kubernetes.io/os\":\"linux\"", out);
     for (size_t f = 0; f < N_FEATURES; f++) {
         if (f % 11 != model + 7)
             fprintf(out, ",\"cpu-feature.node.kubevirt.io/%s\":\"true\"", features[f]);
     }
-    for (unsigned m = 0; m <= model && model < 2; m++)
-        fprintf(out, ",\"cpu-model-migration.node.kubevirt.io/%s\":\"true\",\"cpu-model.node.kubevirt.io/%s\":\"true\"",
-                models[m], models[m]);
-    if (model == 2)
-        fprintf(out, ",\"cpu-model-migration.node.kubevirt.io/%s\":\"true\",\"cpu-model.node.kubevirt.io/%s\":\"true\"",
-                models[2], models[2]);
-    for (unsigned v = 0; v < 8; v++)
-        fprintf(out, ",\"machine-type.node.kubevirt.io/pc-q35-rhel9.%u.0\":\"true\"", v);
+    model_labels(out, "cpu-model-migration", model);
+    model_labels(out, "cpu-model", model);
+    fprintf(out,
+            ",\"cpu-vendor.node.kubevirt.io/%s\":\"true\",\"cpumanager\":\"false\","
+            "\"host-model-cpu.node.kubevirt.io/%s\":\"true\"",
+            model == 2 ? "AMD" : "Intel", models[model]);
     for (unsigned v = 0; v < 6; v++)
         fprintf(out, ",\"host-model-required-features.node.kubevirt.io/%s\":\"true\"", features[v * 7]);
+    fprintf(out,
+            ",\"kubernetes.io/arch\":\"amd64\",\"kubernetes.io/hostname\":\"node-%05u\",\"kubernetes.io/os\":\"linux\","
+            "\"kubevirt.io/schedulable\":\"%s\"",
+            i, i % 97 == 5 ? "false" : "true");
+    for (unsigned v = 0; v < 8; v++)
+        fprintf(out, ",\"machine-type.node.kubevirt.io/pc-q35-rhel9.%u.0\":\"true\"", v);
+    fprintf(out,
+            ",\"node-role.kubernetes.io/worker\":\"\",\"topology.kubernetes.io/region\":\"region-1\","
+            "\"topology.kubernetes.io/zone\":\"zone-%u\"",
+            i % 3);
 }
 
 static void node_status(FILE *out, unsigned i)

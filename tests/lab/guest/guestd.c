@@ -71,7 +71,7 @@ static int disk_count;
 static char boot_id[40];
 static _Atomic long write_rate = 20;
 static _Atomic long dirty_mb, dirty_rate, dirty_measured;
-static _Atomic uint64_t dirty_passes;
+static _Atomic uint64_t dirty_passes, dirty_pages; /* pages: written since the start, over and over */
 
 struct reply {
     char text[4096];
@@ -308,6 +308,7 @@ static void *dirty_loop(void *arg)
             size_t pages = (size_t)(dirty_rate * 256 * slice / NS_PER_S);
             dirty_pages_once(&d, pages);
             done += pages;
+            dirty_pages += pages;
         }
         last = now;
         if (now - second >= NS_PER_S) {
@@ -363,8 +364,8 @@ static void answer_status(struct reply *r)
     add_per_disk(r, "write_errors", disk_errors);
     add_per_disk(r, "capacity", disk_capacity);
     add(r, "\"write_rate\":%ld,\"max_write_gap_ms\":%lld,", (long)write_rate, (long long)(gap / NS_PER_MS));
-    add(r, "\"dirty\":{\"mb\":%ld,\"rate\":%ld,\"mb_per_s\":%ld,\"passes\":%llu}}\n", (long)dirty_mb, (long)dirty_rate,
-        (long)dirty_measured, (unsigned long long)dirty_passes);
+    add(r, "\"dirty\":{\"mb\":%ld,\"rate\":%ld,\"mb_per_s\":%ld,\"passes\":%llu,\"pages\":%llu}}\n", (long)dirty_mb,
+        (long)dirty_rate, (long)dirty_measured, (unsigned long long)dirty_passes, (unsigned long long)dirty_pages);
 }
 
 static void answer_verify(struct reply *r)

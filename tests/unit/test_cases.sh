@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The situations in this folder, each asked of the tool (run.py).
+# The situations in tests/cases, each asked of the tool (run.py).
 src=${top_srcdir:-.}
 . "$src/tests/unit/tool_lib.sh"
 [ -n "$python" ] || exit 77
