@@ -107,6 +107,8 @@ struct kvmig__fact_job { /* virsh domjobinfo; KVMIG__UNKNOWN = not told */
     char *file;
     char *type; /* "None", "Unbounded", "Completed", "Failed", "Cancelled" */
     bool incoming;
+    bool other; /* of another operation than a migration */
+    uint64_t processed; /* bytes, of memory and disks */
     uint64_t elapsed_ms, downtime_ms;
     uint64_t memory_total, memory_remaining, memory_bps, disk_total, disk_remaining, iteration;
 };

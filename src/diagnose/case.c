@@ -91,8 +91,8 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
 {
     const char *job = c->ask->job;
 
-    for (size_t i = 0; i < c->facts->jobs.n && !job; i++)
-        if (!c->facts->jobs.v[i].incoming)
+    for (size_t i = c->facts->jobs.n; i-- > 0 && !job;)
+        if (!c->facts->jobs.v[i].incoming && !c->facts->jobs.v[i].other)
             job = c->facts->jobs.v[i].type;
     if (!job || kvmig__str_eq(job, "unknown"))
         return 0;
@@ -113,6 +113,8 @@ const char *kvmig__case_place(const struct kvmig__case *c)
             return c->target;
     if (c->vmi)
         return c->vmi->node;
+    if (c->located)
+        return c->source;
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(here); i++)
         if (kvmig__str_eq(c->state, here[i]))
             return c->source;

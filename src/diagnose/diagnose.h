@@ -101,6 +101,7 @@ struct kvmig__case {
         struct kvmig__attempts *v;
         size_t n;
     } attempts;
+    bool located; /* the source is seen to run the guest, and the target is not */
     bool lost_link; /* a client lost its connection: what became of the migration, it does not know */
     struct kvmig__moments moments;
     const char *state; /* a state or outcome; static; NULL = none is known */

@@ -188,7 +188,8 @@ void kvmig__diagnose_settle(struct kvmig__case *c)
     judge_versions(c);
     note_attempts(c);
     advise(c);
-    if (c->lost_link && c->strength < KVMIG__KNOWN_RUNNING && !kvmig__findings_worst(&c->findings))
-        kvmig__case_state(c, KVMIG__KNOWN_TOLD, "UNDECIDED",
-                          "a connection was lost during the migration, and nothing tells where the guest is");
+    if (c->lost_link && !c->located && !c->vmi && !kvmig__findings_worst(&c->findings) &&
+        (!c->state || (kvmig__str_eq(c->state, "FAILED") && c->strength <= KVMIG__KNOWN_TOLD)))
+        kvmig__case_override(c, "UNDECIDED",
+                             "a connection was lost during the migration, and nothing tells where the guest is");
 }

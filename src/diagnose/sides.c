@@ -9,21 +9,41 @@
 #include <string.h>
 
 enum side {
-    SIDE_UNKNOWN,
+    SIDE_UNKNOWN, /* nobody looked */
     SIDE_UNREACHABLE,
     SIDE_ABSENT,
+    SIDE_ENDED, /* shut off after a migration, or it is not told why; crashed */
+    SIDE_STOPPED, /* shut off by the guest or by somebody */
     SIDE_RUNNING,
-    SIDE_MIGRATING,
+    SIDE_MIGRATING, /* paused by the migration, or not started yet */
     SIDE_POSTCOPY,
     SIDE_POSTCOPY_FAILED,
+    SIDE_API_ERROR, /* paused, because it could not be resumed after a failed migration */
     SIDE_IO_ERROR,
-    SIDE_PAUSED,
-    SIDE_ENDED
+    SIDE_USER, /* paused by somebody, or by a migration that was told to leave it so */
+    SIDE_PAUSED, /* it is not told why */
 };
 
 static bool says(const char *state, const char *reason, const char *word)
 {
     return (state && strstr(state, word)) || (reason && strstr(reason, word));
+}
+
+static enum side side_of_paused(const char *state, const char *reason)
+{
+    static const struct {
+        const char *word;
+        enum side side;
+    } words[] = { { "migrat", SIDE_MIGRATING },
+                  { "starting up", SIDE_MIGRATING },
+                  { "API error", SIDE_API_ERROR },
+                  { "I/O error", SIDE_IO_ERROR },
+                  { "user", SIDE_USER } };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(words); i++)
+        if (says(state, reason, words[i].word))
+            return words[i].side;
+    return SIDE_PAUSED;
 }
 
 /* state may hold the reason, as virsh prints it: "paused (migrating)". */
@@ -37,128 +57,318 @@ static enum side side_of(const char *state, const char *reason)
         return SIDE_ABSENT;
     if (kvmig__str_starts(state, "shut off") || kvmig__str_starts(state, "shutoff") ||
         kvmig__str_starts(state, "crashed"))
-        return SIDE_ENDED;
+        return says(state, reason, "(shutdown") || (reason && kvmig__str_starts(reason, "shutdown")) ? SIDE_STOPPED
+                                                                                                     : SIDE_ENDED;
     if (says(state, reason, "post-copy failed"))
         return SIDE_POSTCOPY_FAILED;
     if (says(state, reason, "post-copy"))
         return SIDE_POSTCOPY;
-    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "blocked"))
+    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "blocked") ||
+        kvmig__str_starts(state, "no state"))
         return SIDE_RUNNING;
-    if (says(state, reason, "migrat"))
-        return SIDE_MIGRATING;
-    if (says(state, reason, "I/O error"))
-        return SIDE_IO_ERROR;
-    return kvmig__str_starts(state, "paused") ? SIDE_PAUSED : SIDE_UNKNOWN;
+    return kvmig__str_starts(state, "paused") ? side_of_paused(state, reason) : SIDE_UNKNOWN;
 }
 
 struct sides {
     enum side source, target;
+    bool target_migrated; /* it is told that it came by a migration */
     bool job; /* one is said to run */
     bool no_job; /* none is said to */
+    bool began_postcopy, never_postcopy;
+    bool returned, failed; /* what is known of the call or record: success, failure */
 };
 
-static enum side from_facts(const struct kvmig__case *c, const char *side)
+static enum side from_facts(const struct kvmig__case *c, const char *side, bool *migrated)
 {
-    for (size_t i = 0; i < c->facts->states.n; i++)
-        if (kvmig__str_eq(c->facts->states.v[i].side, side))
-            return side_of(c->facts->states.v[i].state, c->facts->states.v[i].reason);
+    for (size_t i = c->facts->states.n; i-- > 0;) { /* what was seen last */
+        const struct kvmig__fact_domain_state *told = &c->facts->states.v[i];
+
+        if (!kvmig__str_eq(told->side, side))
+            continue;
+        if (migrated)
+            *migrated = says(told->state, told->reason, "migrated");
+        return side_of(told->state, told->reason);
+    }
     return SIDE_UNKNOWN;
+}
+
+static bool is_failure(const char *state)
+{
+    static const char *const states[] = { "FAILED",
+                                          "FAILED_SOURCE_PAUSED",
+                                          "CANCELLED",
+                                          "CANCELLED_BY_USER",
+                                          "ABORTED_BY_COMPLETION_TIMEOUT",
+                                          "ABORTED_BY_PROGRESS_TIMEOUT",
+                                          "SUCCEEDED_UNREPORTED" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(states); i++)
+        if (kvmig__str_eq(state, states[i]))
+            return true;
+    return false;
 }
 
 static void look(const struct kvmig__case *c, struct sides *out)
 {
     const char *job = c->ask->job;
 
-    out->source = c->ask->source_state ? side_of(c->ask->source_state, NULL) : from_facts(c, "source");
-    out->target = c->ask->target_state ? side_of(c->ask->target_state, NULL) : from_facts(c, "target");
-    for (size_t i = 0; i < c->facts->jobs.n && !job; i++)
-        if (!c->facts->jobs.v[i].incoming)
+    *out = (struct sides){ .source = SIDE_UNKNOWN };
+    out->source = c->ask->source_state ? side_of(c->ask->source_state, NULL) : from_facts(c, "source", NULL);
+    out->target =
+        c->ask->target_state ? side_of(c->ask->target_state, NULL) : from_facts(c, "target", &out->target_migrated);
+    if (c->ask->target_state)
+        out->target_migrated = says(c->ask->target_state, NULL, "migrated");
+    out->job = kvmig__case_job(c) > 0;
+    out->no_job = kvmig__case_job(c) < 0;
+    for (size_t i = c->facts->jobs.n; i-- > 0 && !job;)
+        if (!c->facts->jobs.v[i].incoming && !c->facts->jobs.v[i].other)
             job = c->facts->jobs.v[i].type;
-    out->job = kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded");
-    out->no_job = job && !out->job && !kvmig__str_eq(job, "unknown");
+    out->began_postcopy = c->ask->postcopy_started > 0 || out->source == SIDE_POSTCOPY ||
+                          out->source == SIDE_POSTCOPY_FAILED || out->target == SIDE_POSTCOPY ||
+                          out->target == SIDE_POSTCOPY_FAILED;
+    out->never_postcopy = c->ask->postcopy_started < 0;
+    out->returned = c->ask->migrate_rc > 0;
+    out->failed = !out->returned && (c->ask->migrate_rc < 0 || is_failure(c->state) || kvmig__str_eq(job, "Failed") ||
+                                     kvmig__str_eq(job, "Cancelled"));
 }
 
 static bool holds_none(enum side side)
 {
-    return side == SIDE_ABSENT || side == SIDE_ENDED;
+    return side == SIDE_ABSENT || side == SIDE_ENDED || side == SIDE_STOPPED;
+}
+
+static bool is_silent(enum side side)
+{
+    return side == SIDE_UNREACHABLE || side == SIDE_UNKNOWN;
+}
+
+/* The migration has paused it there, or has not started it: whoever resumes it does what the migration would have done. */
+static bool is_held(enum side side)
+{
+    return side == SIDE_MIGRATING || side == SIDE_PAUSED || side == SIDE_USER || side == SIDE_API_ERROR;
+}
+
+static void prove(struct kvmig__case *c, const char *code, const char *why)
+{
+    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
+}
+
+static void act(struct kvmig__case *c, const char *code, const char *what)
+{
+    kvmig__case_act(c, code, kvmig__strdup(c->vm_object), NULL, "%s", what);
+}
+
+static void running(struct kvmig__case *c, const char *why)
+{
+    if (kvmig__str_eq(c->state, "FAILED") && c->strength <= KVMIG__KNOWN_TOLD && !c->claims.n)
+        kvmig__case_override(c, "RUNNING", why); /* a client gave up; the job did not */
+    else
+        kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "%s", why);
+}
+
+static void io_error(struct kvmig__case *c, const char *where)
+{
+    struct kvmig__detail detail = { 0 };
+
+    kvmig__detail_str(&detail, "side", where);
+    kvmig__detail_str(&detail, "reason", "I/O error");
+    kvmig__case_note(c, "VM_IO_ERROR", KVMIG_SEVERITY_ERROR, kvmig__strdup(c->vm_object), &detail,
+                     "Mend the storage, then resume the guest where it is.",
+                     "The guest is paused by an I/O error on the %s.", where);
+}
+
+/* ---- the guest runs on the target, or is whole there ---- */
+
+static void succeeded(struct kvmig__case *c, const struct sides *sides)
+{
+    if (sides->failed)
+        prove(c, "SUCCEEDED_UNREPORTED",
+              "the guest is on the target, although the call or the record says that it failed");
+    else
+        prove(c, "SUCCEEDED", "the guest is on the target");
+}
+
+static void drop_source(struct kvmig__case *c, const struct sides *sides)
+{
+    if (is_held(sides->source) || sides->source == SIDE_POSTCOPY)
+        act(c, "DESTROY_SOURCE", "Destroy the source's copy, which is paused and old: the guest runs on the target.");
 }
 
 static void target_runs(struct kvmig__case *c, const struct sides *sides)
 {
-    if (sides->source == SIDE_RUNNING) {
-        if (sides->job)
-            kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the job is in the middle of its switch");
+    switch (sides->source) {
+    case SIDE_RUNNING:
+        if (sides->began_postcopy)
+            prove(c, "UNDECIDED", "both sides are said to run, and post-copy to have begun: look again");
         else
-            kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "SPLIT_BRAIN",
-                              "both sides run the guest, and no job explains it");
+            prove(c, "SPLIT_BRAIN", "both sides run the guest, and no post-copy explains it");
+        return;
+    case SIDE_POSTCOPY:
+        if (!sides->target_migrated || sides->job) {
+            prove(c, "POSTCOPY_ACTIVE", "the guest runs on the target and still fetches memory from the source");
+            return;
+        }
+        break;
+    case SIDE_POSTCOPY_FAILED:
+        prove(c, "POSTCOPY_FAILED", "the link was lost in post-copy: the target lacks memory that the source holds");
+        return;
+    case SIDE_UNREACHABLE:
+        if (sides->returned || sides->target_migrated)
+            break;
+        prove(c, "UNDECIDED", "the target runs the guest, and the source, which may run it too, could not be asked");
+        return;
+    case SIDE_UNKNOWN:
+        if (!sides->target_migrated && !sides->returned && !sides->failed && c->strength == KVMIG__KNOWN_NONE)
+            return; /* a domain that runs, and nothing else */
+        break;
+    case SIDE_USER:
+    case SIDE_IO_ERROR:
+        if (sides->target_migrated || sides->returned)
+            break;
+        prove(c, "UNDECIDED", "the target runs the guest, and the source holds a copy that no migration has paused");
+        return;
+    default:
+        break;
+    }
+    if (sides->job && is_held(sides->source)) {
+        running(c, "the job is in the middle of its switch");
         return;
     }
-    if (sides->source == SIDE_POSTCOPY || sides->target == SIDE_POSTCOPY) {
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "POSTCOPY_ACTIVE",
-                          "the guest runs on the target and still fetches memory from the source");
-        return;
-    }
-    if (c->ask->migrate_rc < 0 || c->strength >= KVMIG__KNOWN_TOLD)
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN,
-                          c->ask->migrate_rc > 0 || kvmig__str_eq(c->state, "SUCCEEDED") ? "SUCCEEDED"
-                                                                                         : "SUCCEEDED_UNREPORTED",
-                          "the guest runs on the target");
-    else
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "SUCCEEDED", "the guest runs on the target");
+    succeeded(c, sides);
+    drop_source(c, sides);
 }
 
-/* The source is paused by the migration, and the copy on the target does not run. */
+static void target_in_postcopy(struct kvmig__case *c, const struct sides *sides)
+{
+    if (sides->target == SIDE_POSTCOPY_FAILED) {
+        prove(c, "POSTCOPY_FAILED", "the link was lost in post-copy, and the guest is stopped on the target");
+        if (!holds_none(sides->source) && sides->source != SIDE_UNREACHABLE)
+            act(c, "POSTCOPY_RECOVER", "Migrate again with POSTCOPY_RESUME once the hosts reach each other.");
+    } else if (sides->source == SIDE_POSTCOPY_FAILED) {
+        prove(c, "POSTCOPY_FAILED", "the link was lost in post-copy: the target lacks memory that the source holds");
+        act(c, "POSTCOPY_RECOVER", "Migrate again with POSTCOPY_RESUME once the hosts reach each other.");
+    } else if (sides->source == SIDE_RUNNING) {
+        prove(c, "UNDECIDED", "the source runs the guest, and the target is in post-copy: look again");
+    } else {
+        prove(c, "POSTCOPY_ACTIVE", "the guest runs on the target and still fetches memory from the source");
+    }
+}
+
+/* ---- the source is paused, and the target does not run ---- */
+
 static void source_stands(struct kvmig__case *c, const struct sides *sides)
 {
-    if (sides->job) {
-        kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the job is at its switch");
-        return;
+    if (sides->job && !sides->began_postcopy) {
+        running(c, "the job is at its switch");
+    } else if (is_silent(sides->target)) {
+        prove(c, "UNDECIDED", "the source is paused, and it is not known whether the target runs the guest");
+    } else if (sides->began_postcopy) {
+        if (holds_none(sides->target))
+            prove(c, "VM_LOST", "post-copy had begun, and the target's copy, the newest one, is gone");
+        else
+            prove(c, "POSTCOPY_FAILED", "post-copy had begun, and the target does not run the guest");
+    } else if (sides->target == SIDE_USER) {
+        prove(c, "UNDECIDED", "both copies are paused, and either may be the whole one");
+    } else {
+        prove(c, "FAILED_SOURCE_PAUSED",
+              "the migration left the guest paused on the source, and the target does not run it");
+        if (sides->source == SIDE_PAUSED && !sides->never_postcopy)
+            return; /* post-copy is not ruled out by how it is paused */
+        if (!holds_none(sides->target))
+            act(c, "DESTROY_TARGET", "Destroy the target's copy, which never ran, before the source is resumed.");
+        act(c, "RESUME_SOURCE", "Resume the guest on the source: the target is proven to hold no running copy.");
     }
-    if (sides->target == SIDE_UNREACHABLE || sides->target == SIDE_UNKNOWN) {
-        kvmig__case_state(
-            c, KVMIG__KNOWN_PROVEN, "UNDECIDED",
-            "the source is paused by the migration, and it is not known whether the target runs the guest");
-        return;
-    }
-    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "FAILED_SOURCE_PAUSED",
-                      "the migration left the guest paused on the source, and the target does not run it");
-    if (!holds_none(sides->target))
-        kvmig__case_act(c, "DESTROY_TARGET", kvmig__strdup(c->vm_object), NULL,
-                        "Destroy the target's copy, which never ran, before the source is resumed.");
-    kvmig__case_act(c, "RESUME_SOURCE", kvmig__strdup(c->vm_object), NULL,
-                    "Resume the guest on the source: the target is proven to hold no running copy.");
 }
+
+static void source_in_postcopy(struct kvmig__case *c, const struct sides *sides)
+{
+    if (is_silent(sides->target))
+        prove(c, "UNDECIDED", "post-copy had begun, and the target, which holds the guest, could not be asked");
+    else if (holds_none(sides->target))
+        prove(c, "VM_LOST", "post-copy had begun, and the target's copy, the newest one, is gone");
+    else
+        prove(c, "POSTCOPY_FAILED", "post-copy had begun, and the target does not run the guest");
+}
+
+/* ---- the source runs ---- */
 
 static void source_runs(struct kvmig__case *c, const struct sides *sides)
 {
-    if (sides->job)
-        kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the source runs the guest, and its job goes on");
-    else if (c->ask->migrate_rc < 0 || c->strength >= KVMIG__KNOWN_TOLD || sides->no_job)
+    if (sides->job) {
+        running(c, "the source runs the guest, and its job goes on");
+        return;
+    }
+    if (sides->returned && !holds_none(sides->target)) {
+        prove(c, "UNDECIDED", "the call returned success, and the source runs the guest: look at both sides again");
+        return;
+    }
+    if (is_held(sides->target) && !sides->no_job && !sides->failed) {
+        running(c, "the source runs the guest, and the target waits for it");
+        return;
+    }
+    c->located = true;
+    if (sides->failed || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest goes on running on the source");
-    if (!sides->job && (sides->target == SIDE_MIGRATING || sides->target == SIDE_PAUSED) && sides->no_job)
-        kvmig__case_act(c, "DESTROY_TARGET", kvmig__strdup(c->vm_object), NULL,
-                        "Destroy the target's copy, which never ran: the source runs the guest.");
+    if (is_held(sides->target))
+        act(c, "DESTROY_TARGET", "Destroy the target's copy, which never ran: the source runs the guest.");
+}
+
+/* ---- the source holds nothing ---- */
+
+static void source_is_gone(struct kvmig__case *c, const struct sides *sides)
+{
+    if (sides->target == SIDE_UNREACHABLE) {
+        prove(c, "UNDECIDED", "the source does not hold the guest, and the target could not be asked");
+    } else if (sides->target == SIDE_UNKNOWN) {
+        if (sides->failed || sides->returned)
+            prove(c, "UNDECIDED", "the source does not hold the guest, and nobody has looked at the target");
+        else if (sides->source == SIDE_STOPPED)
+            kvmig__case_state(c, KVMIG__KNOWN_TOLD, "NOTHING_TO_MIGRATE", "the guest was shut down");
+    } else if (holds_none(sides->target)) {
+        if (sides->source == SIDE_STOPPED || sides->target == SIDE_STOPPED)
+            prove(c, "NOTHING_TO_MIGRATE", "the guest was shut down");
+        else
+            prove(c, "VM_LOST", "neither side has the guest");
+    } else if (sides->target == SIDE_USER || sides->target == SIDE_PAUSED) {
+        succeeded(c, sides);
+        act(c, "RESUME_TARGET",
+            "Resume the guest on the target, unless it was meant to be paused: it is whole there, and "
+            "the source holds no copy.");
+    } else if (sides->target == SIDE_IO_ERROR) {
+        succeeded(c, sides);
+    } else {
+        prove(c, "VM_LOST", "the source is gone, and the target never got all of the guest");
+    }
 }
 
 void kvmig__diagnose_sides(struct kvmig__case *c)
 {
-    struct sides sides = { SIDE_UNKNOWN, SIDE_UNKNOWN, false, false };
+    struct sides sides;
 
     look(c, &sides);
+    if (sides.source == SIDE_IO_ERROR && (holds_none(sides.target) || is_silent(sides.target)))
+        io_error(c, "source");
+    else if (sides.target == SIDE_IO_ERROR && holds_none(sides.source))
+        io_error(c, "target");
     if (sides.source == SIDE_UNKNOWN && sides.target == SIDE_UNKNOWN)
         return;
-    if (sides.target == SIDE_POSTCOPY_FAILED)
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "POSTCOPY_FAILED",
-                          "the link was lost in post-copy, and the guest is stopped on the target");
-    else if (sides.target == SIDE_RUNNING || sides.target == SIDE_POSTCOPY)
+    if (sides.target == SIDE_POSTCOPY_FAILED || sides.target == SIDE_POSTCOPY)
+        target_in_postcopy(c, &sides);
+    else if (sides.target == SIDE_RUNNING)
         target_runs(c, &sides);
-    else if (sides.source == SIDE_MIGRATING)
+    else if (sides.source == SIDE_MIGRATING || sides.source == SIDE_API_ERROR ||
+             (sides.source == SIDE_PAUSED && (sides.failed || sides.began_postcopy)))
         source_stands(c, &sides);
+    else if (sides.source == SIDE_POSTCOPY || sides.source == SIDE_POSTCOPY_FAILED)
+        source_in_postcopy(c, &sides);
     else if (sides.source == SIDE_RUNNING)
         source_runs(c, &sides);
-    else if (holds_none(sides.source) && holds_none(sides.target))
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "VM_LOST", "neither side has the guest");
-    else if (sides.source == SIDE_UNREACHABLE || sides.target == SIDE_UNREACHABLE)
-        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "UNDECIDED",
-                          "a side could not be asked, and the other proves nothing");
+    else if (holds_none(sides.source))
+        source_is_gone(c, &sides);
+    else if (sides.source == SIDE_USER || sides.source == SIDE_PAUSED || sides.source == SIDE_IO_ERROR) {
+        if (sides.failed && holds_none(sides.target))
+            kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest is on the source, paused as it was before");
+    } else if (sides.source == SIDE_UNREACHABLE || sides.target == SIDE_UNREACHABLE) {
+        prove(c, "UNDECIDED", "a side could not be asked, and the other proves nothing");
+    }
 }

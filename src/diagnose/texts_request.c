@@ -58,25 +58,15 @@ static bool flags(struct kvmig__match *match)
     return true;
 }
 
-/* While memory is copied the target's Prepare call keeps the lock, as it must. */
-static bool source_copies(const struct kvmig__case *c)
-{
-    const char *job = c->ask->job;
-
-    for (size_t i = 0; i < c->facts->jobs.n && !job; i++)
-        if (!c->facts->jobs.v[i].incoming)
-            job = c->facts->jobs.v[i].type;
-    return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded");
-}
-
-/* "(held by monitor=remoteDispatchDomainMigrateFinish3Params)": only Prepare and Finish keep the target. */
+/* "(held by monitor=remoteDispatchDomainMigrateFinish3Params)": only Prepare and Finish keep the target, and Prepare must while memory
+ * is copied. */
 static bool lock_holder(struct kvmig__match *match)
 {
     const char *after;
     char *holder =
         kvmig__words_find(match->after, match->end, "held by ", &after) ? kvmig__words_word(after, match->end) : NULL;
-    const bool keeps =
-        holder && (strstr(holder, "MigrateFinish") || (strstr(holder, "MigratePrepare") && !source_copies(match->c)));
+    const bool keeps = holder && (strstr(holder, "MigrateFinish") ||
+                                  (strstr(holder, "MigratePrepare") && kvmig__case_job(match->c) <= 0));
 
     if (keeps)
         kvmig__detail_str(&match->detail, "holder", holder);

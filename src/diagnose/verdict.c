@@ -6,44 +6,73 @@
 #include "diagnose/causes.h"
 #include "diagnose/diagnose.h"
 
-/* Usually the consequence of something that the other side knows. */
+/* The lower, the nearer to the root: what the other side knows better, and what only goes with another cause, comes last. */
+static int rank_of(const char *code)
+{
+    static const struct {
+        const char *code;
+        int rank;
+    } ranks[] = { { "TLS_HOSTNAME_MISMATCH", 0 },
+                  { "TLS_CREDENTIALS_MISSING", 0 },
+                  { "DISK_COPY_FAILED", 2 },
+                  { "TARGET_UNREACHABLE", 2 },
+                  { "DIRTY_RATE_ABOVE_BANDWIDTH", 2 },
+                  { "WAITING_NETWORK_EVENT", 2 },
+                  { "TARGET_NETWORK_NOT_READY", 2 },
+                  { "TLS_CHANNEL_ERROR", 3 },
+                  { "STREAM_MISMATCH", 4 },
+                  { "RETRY_USELESS", 5 } };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(ranks); i++)
+        if (kvmig__str_eq(code, ranks[i].code))
+            return ranks[i].rank;
+    return 1;
+}
+
 static bool is_consequence(const char *code)
 {
-    static const char *const codes[] = { "TLS_CHANNEL_ERROR", "STREAM_MISMATCH", "RETRY_USELESS",
-                                         "TARGET_NETWORK_NOT_READY" };
+    return rank_of(code) >= 3;
+}
 
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(codes); i++)
-        if (kvmig__str_eq(code, codes[i]))
+/* causes: only what the table of causes explains. */
+static const struct kvmig_finding *first_of(const struct kvmig_findings *list, int32_t severity, bool causes)
+{
+    const struct kvmig_finding *best = NULL;
+
+    for (size_t i = 0; i < list->n; i++)
+        if (list->v[i].severity == severity && (!causes || kvmig__cause_of(list->v[i].code)) &&
+            (!best || rank_of(list->v[i].code) < rank_of(best->code)))
+            best = &list->v[i];
+    return best;
+}
+
+/* A cancel breaks connections and streams: what is only such a consequence does not explain it. */
+static bool is_explained(const struct kvmig__case *c)
+{
+    static const char *const states[] = { "CANCELLED", "CANCELLED_BY_USER", "ABORTED_BY_COMPLETION_TIMEOUT",
+                                          "ABORTED_BY_PROGRESS_TIMEOUT" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(states); i++)
+        if (kvmig__str_eq(c->state, states[i]))
             return true;
     return false;
 }
 
-static const struct kvmig_finding *first_of(const struct kvmig_findings *list, int32_t severity, bool consequences)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (list->v[i].severity == severity && is_consequence(list->v[i].code) == consequences)
-            return &list->v[i];
-    return NULL;
-}
-
 /* What something waits for, or how something ended, is worth telling; the cause is what the table of causes explains. */
-static const struct kvmig_finding *cause(const struct kvmig__case *c, bool consequences)
+static const struct kvmig_finding *cause(const struct kvmig__case *c)
 {
-    for (size_t i = 0; i < c->findings.n; i++)
-        if (c->findings.v[i].severity == KVMIG_SEVERITY_ERROR &&
-            is_consequence(c->findings.v[i].code) == consequences && kvmig__cause_of(c->findings.v[i].code))
-            return &c->findings.v[i];
-    return NULL;
+    const struct kvmig_finding *finding = first_of(&c->findings, KVMIG_SEVERITY_ERROR, true);
+
+    if (c->strength >= KVMIG__KNOWN_PROVEN) /* by both sides; only what says more than that it is undecided is better */
+        return kvmig__str_eq(c->state, "UNDECIDED") && kvmig__findings_has(&c->findings, "STUCK_FINISH") ? finding
+                                                                                                         : NULL;
+    return finding && is_consequence(finding->code) && is_explained(c) ? NULL : finding;
 }
 
 static const struct kvmig_finding *explanation_of(const struct kvmig__case *c)
 {
-    const struct kvmig_finding *finding = NULL;
+    const struct kvmig_finding *finding = cause(c);
 
-    if (c->strength < KVMIG__KNOWN_PROVEN)
-        finding = cause(c, false);
-    if (!finding && c->strength < KVMIG__KNOWN_PROVEN)
-        finding = cause(c, true);
     if (!finding && !c->state)
         finding = first_of(&c->findings, KVMIG_SEVERITY_ERROR, false);
     if (!finding && !c->state)

@@ -12,6 +12,7 @@
 
 #define MAX_LINE 65536 /* of JSON; statistics are far shorter */
 #define MAX_LOOK 64 /* lines that are looked at to tell what a text is */
+#define MAX_PREFIX 200 /* before the JSON of a line */
 
 /* ---- lines of JSON ---- */
 
@@ -193,6 +194,16 @@ static const char *labelled(const char *text, const char *label)
     return NULL;
 }
 
+/* Somebody may have asked again and again: the last answer counts. */
+static const char *last_labelled(const char *text, const char *label)
+{
+    const char *found = labelled(text, label), *next = found;
+
+    while (next && (next = labelled(next, label)))
+        found = next;
+    return found;
+}
+
 static void take_amount(const char *text, const char *label, uint64_t *out)
 {
     const char *value = labelled(text, label);
@@ -202,7 +213,7 @@ static void take_amount(const char *text, const char *label, uint64_t *out)
 
 static void take_job(struct kvmig__files_load *load, const char *text)
 {
-    const char *type = labelled(text, "Job type"), *operation = labelled(text, "Operation");
+    const char *type = last_labelled(text, "Job type"), *operation = type ? labelled(type, "Operation") : NULL;
     struct kvmig__facts *facts = load->files->facts;
     struct kvmig__fact_job *job;
 
@@ -212,14 +223,16 @@ static void take_job(struct kvmig__files_load *load, const char *text)
     job->file = kvmig__strdup(load->base.name);
     job->type = kvmig__strndup(type, strspn(type, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"));
     job->incoming = operation && kvmig__str_starts(operation, "Incoming");
-    take_amount(text, "Time elapsed", &job->elapsed_ms);
-    take_amount(text, "Total downtime", &job->downtime_ms);
-    take_amount(text, "Memory total", &job->memory_total);
-    take_amount(text, "Memory remaining", &job->memory_remaining);
-    take_amount(text, "Memory bandwidth", &job->memory_bps);
-    take_amount(text, "File total", &job->disk_total);
-    take_amount(text, "File remaining", &job->disk_remaining);
-    take_amount(text, "Iteration", &job->iteration);
+    job->other = operation && !job->incoming && !kvmig__str_starts(operation, "Outgoing");
+    take_amount(type, "Time elapsed", &job->elapsed_ms);
+    take_amount(type, "Data processed", &job->processed);
+    take_amount(type, "Total downtime", &job->downtime_ms);
+    take_amount(type, "Memory total", &job->memory_total);
+    take_amount(type, "Memory remaining", &job->memory_remaining);
+    take_amount(type, "Memory bandwidth", &job->memory_bps);
+    take_amount(type, "File total", &job->disk_total);
+    take_amount(type, "File remaining", &job->disk_remaining);
+    take_amount(type, "Iteration", &job->iteration);
 }
 
 /* ---- texts ---- */
@@ -271,15 +284,66 @@ static enum shape shape_of(const char *text)
     return SHAPE_OTHER;
 }
 
-/* Colours and cursor movements of a terminal ("ESC [ ... letter"). */
-static const char *skip_escape(const char *at)
+/* Colours, titles and cursor movements of a terminal: "ESC [ ... letter", "ESC ] ... BEL". */
+static const char *skip_escape(const char *at, const char *end)
 {
     at++;
+    if (at >= end)
+        return end;
+    if (*at == ']') {
+        while (at < end && *at != '\a' && *at != '\n')
+            at++;
+        return at < end && *at == '\a' ? at + 1 : at;
+    }
     if (*at != '[')
-        return at;
-    at++;
-    at += strspn(at, "0123456789;?");
-    return *at ? at + 1 : at;
+        return at + 1;
+    for (at++; at < end && strchr("0123456789;?", *at);)
+        at++;
+    return at < end && *at != '\n' ? at + 1 : at;
+}
+
+/* "\u003c": what Go writes for what HTML might take amiss; other characters stay as they are. 0 = none. */
+static char short_of(const char *at, const char *end)
+{
+    unsigned value = 0;
+
+    if (end - at < 6 || at[1] != 'u')
+        return 0;
+    for (int i = 2; i < 6; i++) {
+        if (!isxdigit((unsigned char)at[i]))
+            return 0;
+        value = value * 16 + (unsigned)(isdigit((unsigned char)at[i]) ? at[i] - '0' : tolower(at[i]) - 'a' + 10);
+    }
+    return value >= 0x20 && value < 0x7f ? (char)value : 0;
+}
+
+/* One escape of a JSON string; returns what follows it. Line breaks within a message become blanks: lines are counted. */
+static const char *take_escape(const char *at, const char *end, char **out)
+{
+    const char character = short_of(at, end);
+
+    if (character) {
+        *(*out)++ = character;
+        return at + 6;
+    }
+    while (at < end && *at == '\\')
+        at++;
+    if (at >= end)
+        return end;
+    if (*at == 'n' || *at == 't' || *at == 'r')
+        *(*out)++ = ' ';
+    else
+        *(*out)++ = *at;
+    return at + 1;
+}
+
+/* A line of a log that is JSON, perhaps behind what "kubectl logs --prefix" puts before it. */
+static bool is_json_line(const char *at, const char *end)
+{
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    const char *open = memchr(at, '{', (size_t)((stop ? stop : end) - at));
+
+    return open && open + 1 < end && open[1] == '"' && open - at < MAX_PREFIX;
 }
 
 static void take_any(struct kvmig__files_load *load, const char *text, size_t length)
@@ -287,19 +351,32 @@ static void take_any(struct kvmig__files_load *load, const char *text, size_t le
     struct kvmig__fact_text *told = KVMIG__PUSH(&load->files->facts->texts);
     char *out = kvmig__calloc(length + 1, 1);
     const char *at = text, *end = text + length;
+    bool json = is_json_line(at, end);
 
     told->file = kvmig__strdup(load->base.name);
     told->text = out;
     while (at < end) {
         if (*at == '\033') {
-            at = skip_escape(at);
+            at = skip_escape(at, end);
+        } else if (*at == '\\' && json) {
+            at = take_escape(at, end, &out);
         } else if (*at == '\r' || !*at) {
             at++;
         } else {
+            if (*at == '\n')
+                json = is_json_line(at + 1, end);
             *out++ = *at++;
         }
     }
     told->length = (size_t)(out - told->text);
+}
+
+/* "[pod/x/compute] ...", "[ 1234.567890] drbd ...": no list of JSON. */
+static bool is_list(const char *begin)
+{
+    const char next = *begin == '[' ? begin[1 + strspn(begin + 1, " \t\r\n")] : '\0';
+
+    return next == '{' || next == ']' || next == '[' || next == '"';
 }
 
 bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length)
@@ -307,7 +384,7 @@ bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t 
     const char *begin = text + strspn(text, " \t\r\n");
     const enum shape shape = *begin == '{' ? shape_of(begin) : SHAPE_LOG;
 
-    if (!*begin || *begin == '[' || shape == SHAPE_OTHER || load->files->facts->texts.n >= KVMIG__FILES_ITEMS)
+    if (!*begin || is_list(begin) || shape == SHAPE_OTHER || load->files->facts->texts.n >= KVMIG__FILES_ITEMS)
         return false;
     if (shape == SHAPE_JOB)
         return take_lines(load, text);
