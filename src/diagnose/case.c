@@ -99,6 +99,16 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
     return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
 }
 
+bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side)
+{
+    const char *state = kvmig__str_eq(side, "source") ? c->ask->source_state : c->ask->target_state;
+
+    for (size_t i = 0; i < c->facts->states.n && !state; i++)
+        if (kvmig__str_eq(c->facts->states.v[i].side, side))
+            state = c->facts->states.v[i].state;
+    return state && (kvmig__str_starts(state, "absent") || kvmig__str_starts(state, "shut off"));
+}
+
 const char *kvmig__case_place(const struct kvmig__case *c)
 {
     static const char *const nowhere[] = { "UNDECIDED", "SPLIT_BRAIN", "VM_LOST" },

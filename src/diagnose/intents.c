@@ -129,6 +129,24 @@ static void cancel_alone(struct kvmig__case *c)
     delete_migration(c);
 }
 
+/* The caller's migration is over, and what is there belongs to another one. */
+static bool belongs_to_another(const struct kvmig__case *c)
+{
+    if (!c->ask->migration || !c->kube)
+        return false;
+    KVMIG__KUBE_EACH(c->kube, VMIM, vmim)
+    {
+        const char *name = c->vmim ? c->vmim->vmi : c->vmi ? c->vmi->meta.name : NULL;
+        const char *ns = c->vmim ? c->vmim->meta.ns : c->vmi ? c->vmi->meta.ns : NULL;
+
+        if (vmim != c->vmim && !kvmig__vmim_is_final(vmim) && (!c->vmim || kvmig__vmim_is_final(c->vmim)) &&
+            !kvmig__str_eq(vmim->meta.name, c->ask->migration) && kvmig__str_eq(vmim->vmi, name) &&
+            kvmig__str_eq(vmim->meta.ns, ns))
+            return true;
+    }
+    return false;
+}
+
 static bool is_under_way(const struct kvmig__case *c)
 {
     return is_state(c, "RUNNING") || is_state(c, "CONVERGING") || is_state(c, "WAITING");
@@ -136,6 +154,10 @@ static bool is_under_way(const struct kvmig__case *c)
 
 static void cancel(struct kvmig__case *c)
 {
+    if (belongs_to_another(c)) {
+        kvmig__case_override(c, "NO_ACTION", "that migration is over, and another one of the VM is under way");
+        return;
+    }
     if (is_postcopy(c) || (c->ask->postcopy_started > 0 && !kvmig__str_starts(c->state ? c->state : "", "SUCCEEDED"))) {
         if (is_postcopy(c) || c->strength < KVMIG__KNOWN_PROVEN)
             kvmig__case_override(c, "REFUSED", "in post-copy a cancel would destroy the guest");
@@ -156,24 +178,6 @@ static void cancel(struct kvmig__case *c)
 
 /* ---- roll-back ---- */
 
-/* The caller's migration is over, and what is there belongs to another one. */
-static bool belongs_to_another(const struct kvmig__case *c)
-{
-    if (!c->ask->migration || !c->kube)
-        return false;
-    KVMIG__KUBE_EACH(c->kube, VMIM, vmim)
-    {
-        const char *name = c->vmim ? c->vmim->vmi : c->vmi ? c->vmi->meta.name : NULL;
-        const char *ns = c->vmim ? c->vmim->meta.ns : c->vmi ? c->vmi->meta.ns : NULL;
-
-        if (vmim != c->vmim && !kvmig__vmim_is_final(vmim) && (!c->vmim || kvmig__vmim_is_final(c->vmim)) &&
-            !kvmig__str_eq(vmim->meta.name, c->ask->migration) && kvmig__str_eq(vmim->vmi, name) &&
-            kvmig__str_eq(vmim->meta.ns, ns))
-            return true;
-    }
-    return false;
-}
-
 /* What a roll-back would still have to undo. */
 static bool is_left(const struct kvmig__case *c)
 {
@@ -192,10 +196,17 @@ static bool is_left(const struct kvmig__case *c)
 /* Proven to run where it came from, with nothing of the migration's pods. */
 static bool is_back(const struct kvmig__case *c)
 {
-    const struct kvmig__kube_pod *pod = c->vmim ? kvmig__kube_target_pod(c->kube, c->vmim) : NULL;
+    const struct kvmig__kube_vmim key = { .meta = { .ns = c->follow.ns, .uid = c->follow.vmim_uid } };
+    const struct kvmig__kube_pod *pod = c->follow.vmim_uid ? kvmig__kube_target_pod(c->kube, &key) : NULL;
 
     return c->vmi && c->follow.end == KVMIG__END_STAYED && (!pod || kvmig__pod_is_final(pod)) &&
            !kvmig__kube_condition_is(&c->vmi->conditions, "Paused", "True");
+}
+
+/* On libvirt both hosts were asked, and no job runs. */
+static bool is_back_on_host(const struct kvmig__case *c)
+{
+    return !c->kube && is_state(c, "FAILED") && kvmig__case_job(c) < 0 && kvmig__case_is_absent(c, "target");
 }
 
 static void roll_back(struct kvmig__case *c)
@@ -211,7 +222,7 @@ static void roll_back(struct kvmig__case *c)
             c, "REFUSED", "the guest's newest state is on the target: a way back is a new migration, not a roll-back");
     } else if (is_under_way(c) || (c->vmim && !kvmig__vmim_is_final(c->vmim))) {
         cancel(c);
-    } else if (is_back(c) || (c->follow.end == KVMIG__END_STAYED && is_left(c))) {
+    } else if (is_back(c) || is_back_on_host(c) || (c->follow.end == KVMIG__END_STAYED && is_left(c))) {
         revert_volumes(c);
         if (!is_left(c) && c->facts->lsps_known)
             kvmig__case_override(c, "ROLLED_BACK_TO_SOURCE",

@@ -76,6 +76,12 @@ static void propose(struct kvmig__case *c, const struct kvmig__wait *wait)
             kvmig__case_act(c, remedies[i].action, kvmig__strdup(wait->object), NULL, "%s", remedies[i].text);
 }
 
+/* A migration of which only a record is left is no object. */
+static bool is_told(const struct kvmig__case *c, const struct kvmig__wait *wait)
+{
+    return wait->object && (c->vmim || !kvmig__str_starts(wait->object, "migration/"));
+}
+
 static void take_wait(struct kvmig__case *c, struct kvmig__wait *wait)
 {
     struct kvmig__detail detail = wait->detail; /* taken over */
@@ -91,8 +97,8 @@ static void take_wait(struct kvmig__case *c, struct kvmig__wait *wait)
         kvmig__detail_str(&detail, "evidence", wait->evidence);
     if (wait->limit)
         kvmig__detail_str(&detail, "limit", wait->limit);
-    kvmig__case_note(c, wait->code, wait->severity, kvmig__strdup(wait->object ? wait->object : c->vm_object), &detail,
-                     wait->hint, "%s", wait->condition ? wait->condition : wait->code);
+    kvmig__case_note(c, wait->code, wait->severity, kvmig__strdup(is_told(c, wait) ? wait->object : c->vm_object),
+                     &detail, wait->hint, "%s", wait->condition ? wait->condition : wait->code);
     propose(c, wait);
 }
 
@@ -132,6 +138,32 @@ void kvmig__diagnose_refuted(struct kvmig__case *c)
         kvmig__case_drop(&c->findings, "MIGRATION_IN_PROGRESS");
 }
 
+/* The migration object is not there, but the VM's own record of it is. One that is open proves nothing where migrations are known:
+ * the explanation tells that it is stale. */
+static void follow_record(struct kvmig__case *c)
+{
+    const struct kvmig__kube_migration_state *state = &c->vmi->migration;
+
+    if (!state->present || !state->uid)
+        return;
+    if (state->completed || state->failed) {
+        kvmig__follow_bind(&c->follow, state->uid, state->uid);
+        c->follow.stage = state->failed ? KVMIG__STAGE_FAILED : KVMIG__STAGE_SUCCEEDED;
+        c->follow.reached = state->start_ms ? KVMIG__STAGE_RUNNING : KVMIG__STAGE_PREPARING_TARGET;
+    } else if (c->kube->kinds[KVMIG__KUBE_VMIM].known != KVMIG__KUBE_KNOWN) {
+        if (kvmig__str_eq(state->mode, "PostCopy"))
+            kvmig__case_state(c, KVMIG__KNOWN_PROVEN, "POSTCOPY_ACTIVE",
+                              "the guest runs on the target and still fetches memory from the source");
+        else if (state->start_ms || state->mode)
+            kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "migrationState of the VM shows a copy under way");
+        else
+            kvmig__case_state(c, KVMIG__KNOWN_WAITING, "WAITING",
+                              "migrationState of the VM shows a target being prepared");
+        if (!c->target)
+            c->target = state->target_node;
+    }
+}
+
 void kvmig__diagnose_kube(struct kvmig__case *c)
 {
     struct kvmig_explanation *explanation;
@@ -139,6 +171,8 @@ void kvmig__diagnose_kube(struct kvmig__case *c)
     if (!c->kube || !c->vmi)
         return;
     kvmig__follow_init(&c->follow, c->vmi, c->vmim);
+    if (!c->vmim)
+        follow_record(c);
     kvmig__follow_update(&c->follow, c->kube, c->now_ms);
     explanation = kvmig__explanation_new();
     kvmig__explain_kube(explanation, c->kube, c->vmi, c->vmim, &c->follow, c->now_ms);

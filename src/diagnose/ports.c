@@ -249,6 +249,21 @@ static void disabled(const struct look *look)
     kvmig__case_act(look->c, "ENABLE_PORT", object_of(look), NULL, "Enable the port.");
 }
 
+/* The port lists the target already: what the network waits for is not a later phase. */
+static void no_circle(struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->findings.n; i++) {
+        struct kvmig_finding *finding = &c->findings.v[i];
+
+        if (!kvmig__str_eq(finding->code, "DEADLOCK_NETWORK_PENDING"))
+            continue;
+        kvmig__str_set(&finding->code, "TARGET_NETWORK_NOT_READY");
+        kvmig__str_set(&finding->message, "the pod's network is not ready, although its port lists the target");
+        kvmig__str_set(&finding->detail, NULL);
+        kvmig__str_set(&finding->hint, "See the network plug-in on that node, and whether OVN claims the port there.");
+    }
+}
+
 static void look_at(struct kvmig__case *c, const struct kvmig__wires *wires, const struct kvmig__fact_lsp *lsp)
 {
     struct look look = { .c = c, .wires = wires, .lsp = lsp, .home = wires->source };
@@ -268,6 +283,8 @@ static void look_at(struct kvmig__case *c, const struct kvmig__wires *wires, con
     disabled(&look);
     if (waiting)
         not_extended(&look, waiting);
+    else if (look.move && look.move->target && names(&look, look.move->target))
+        no_circle(c);
     if (look.move)
         while_moving(&look);
     else
@@ -275,15 +292,21 @@ static void look_at(struct kvmig__case *c, const struct kvmig__wires *wires, con
     kvmig__strlist_clear(&look.chassis);
 }
 
-/* What the planner sees beside: addresses that two ports claim. */
+/* What the planner sees beside: addresses that two ports claim, and that the VM has no port. */
 static void look_for_twins(struct kvmig__case *c, const struct kvmig__wires *wires)
 {
     struct kvmig_findings seen = { .n = 0 };
 
     kvmig__check_ports(wires, &seen);
-    for (size_t i = 0; i < seen.n; i++)
-        if (kvmig__str_eq(seen.v[i].code, "DUPLICATE_LSP_ADDRESS"))
-            kvmig__finding_copy(KVMIG__PUSH(&c->findings), &seen.v[i]);
+    for (size_t i = 0; i < seen.n; i++) {
+        const bool missing = kvmig__str_eq(seen.v[i].code, "LSP_NOT_FOUND");
+
+        if (!missing && !kvmig__str_eq(seen.v[i].code, "DUPLICATE_LSP_ADDRESS"))
+            continue;
+        kvmig__finding_copy(KVMIG__PUSH(&c->findings), &seen.v[i]);
+        if (missing)
+            c->findings.v[c->findings.n - 1].severity = KVMIG_SEVERITY_ERROR;
+    }
     kvmig__findings_clear(&seen);
 }
 

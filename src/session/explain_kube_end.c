@@ -170,6 +170,12 @@ static void left_source(const struct kvmig__explain *x)
     wait->evidence = kvmig__asprintf("phase %s", pod->phase ? pod->phase : "unset");
 }
 
+/* Of a moment that nobody dated it is not known that it is within normal times. */
+static int32_t left_severity(const struct kvmig__explain *x, int64_t since_ms)
+{
+    return since_ms && x->now_ms ? kvmig__explain_grade(x, since_ms, 0, LEFT_TARGET_ERROR_S) : KVMIG_SEVERITY_ERROR;
+}
+
 /* A launcher of a migration that is over lives on, although the guest is on the source. */
 static void left_target(const struct kvmig__explain *x)
 {
@@ -177,9 +183,9 @@ static void left_target(const struct kvmig__explain *x)
     const int64_t since = follow->failed_ms ? follow->failed_ms : follow->end_ms;
     struct kvmig__wait *wait;
 
-    if (!x->target || kvmig__pod_is_final(x->target) || follow->end != KVMIG__END_STAYED)
+    if (!x->target || kvmig__pod_is_final(x->target) || x->target->meta.deleted_ms || follow->end != KVMIG__END_STAYED)
         return;
-    wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD", kvmig__explain_grade(x, since, 0, LEFT_TARGET_ERROR_S), 1,
+    wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD", left_severity(x, since), 1,
                                kvmig__explain_name("pod", x->target->meta.ns, x->target->meta.name),
                                "the target launcher must end: no migration owns it any more");
     wait->evidence =
@@ -220,10 +226,8 @@ static void left_targets(const struct kvmig__explain *x)
 
         if (!is_left(x, pod))
             continue;
-        wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD",
-                                   since && x->now_ms ? kvmig__explain_grade(x, since, 0, LEFT_TARGET_ERROR_S)
-                                                      : KVMIG_SEVERITY_ERROR,
-                                   1, kvmig__explain_name("pod", pod->meta.ns, pod->meta.name),
+        wait = kvmig__explain_link(x, "LEFTOVER_TARGET_POD", left_severity(x, since), 1,
+                                   kvmig__explain_name("pod", pod->meta.ns, pod->meta.name),
                                    "a target launcher is left of a migration that is gone");
         wait->evidence =
             kvmig__asprintf("no migration has the UID %s; the VM runs on %s",
@@ -276,6 +280,20 @@ static void evacuation_pending(const struct kvmig__explain *x)
     wait->evidence = kvmig__asprintf("status.evacuationNodeName %s", node);
     kvmig__detail_str(&wait->detail, "node", node);
     wait->hint = kvmig__strdup("Use the evacuate/cancel subresource if it is to stay.");
+}
+
+static void stopped_by_io_error(const struct kvmig__explain *x)
+{
+    const struct kvmig__kube_condition *paused = kvmig__kube_condition(&x->vmi->conditions, "Paused");
+    struct kvmig__wait *wait;
+
+    if (!paused || !kvmig__str_eq(paused->status, "True") || !kvmig__str_eq(paused->reason, "PausedIOError"))
+        return;
+    wait = kvmig__explain_link(x, "VM_IO_ERROR", KVMIG_SEVERITY_ERROR, 1,
+                               kvmig__explain_name("vm", x->vmi->meta.ns, x->vmi->meta.name),
+                               "the guest is paused by an I/O error of its storage");
+    wait->evidence = kvmig__strdup("condition Paused, reason PausedIOError");
+    wait->since_ms = paused->since_ms;
 }
 
 static void add_resize(const struct kvmig__explain *x, const char *what, uint64_t current, uint64_t requested)
@@ -340,6 +358,7 @@ void kvmig__explain_left(const struct kvmig__explain *x)
     left_source(x);
     left_target(x);
     if (x->vmi) {
+        stopped_by_io_error(x);
         left_targets(x);
         stale_state(x);
         evacuation_pending(x);

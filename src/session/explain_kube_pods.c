@@ -159,7 +159,8 @@ static bool is_waiting_for_port(const char *message)
 /* What waits is the logical port: the step that the circle is about. */
 static bool names_logical_port(const char *message)
 {
-    static const char *const tokens[] = { "ovn-installed", "requested-chassis", "logical switch port", "kube-ovn" };
+    static const char *const tokens[] = { "ovn-installed", "requested-chassis", "logical switch port", "kube-ovn",
+                                          "ovs interface" };
 
     return mentions_any(message, tokens, KVMIG__N_ELEMENTS(tokens));
 }

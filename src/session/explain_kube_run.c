@@ -191,19 +191,6 @@ static void explain_postcopy(const struct kvmig__explain *x)
                       "this, and it cannot be cancelled.");
 }
 
-static void explain_io_error(const struct kvmig__explain *x)
-{
-    const struct kvmig__kube_condition *paused = kvmig__kube_condition(&x->vmi->conditions, "Paused");
-    struct kvmig__wait *wait;
-
-    if (!paused || !kvmig__str_eq(paused->status, "True") || !kvmig__str_eq(paused->reason, "PausedIOError"))
-        return;
-    wait = kvmig__explain_link(x, "VM_IO_ERROR", KVMIG_SEVERITY_ERROR, 1, vm_name(x),
-                               "the guest is paused by an I/O error of its storage");
-    wait->evidence = kvmig__strdup("condition Paused, reason PausedIOError");
-    wait->since_ms = paused->since_ms;
-}
-
 /* The guest has moved, but a change that asked for the migration is not applied: KubeVirt leaves the VMIM in Running. */
 static bool explain_held(const struct kvmig__explain *x)
 {
@@ -264,7 +251,6 @@ void kvmig__explain_copy(const struct kvmig__explain *x)
         explain_finalizing(x);
     else
         explain_copying(x);
-    explain_io_error(x);
     explain_nodes(x);
 }
 
