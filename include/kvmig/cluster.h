@@ -40,11 +40,13 @@ struct kvmig_cluster_opts {
                                             them; libvirt's domain, capabilities and domain capabilities XML; rows of
                                             OVN's and Open vSwitch's databases; observations. See docs/files.md; copied */
     size_t n_snapshot_paths; /**< entries in snapshot_paths */
-    const char *const *snapshot_hosts; /**< libvirt hosts that the files tell of: "HOST=FILE" = this file (a path, or its
+    const char *const
+        *snapshot_hosts; /**< libvirt hosts that the files tell of: "HOST=FILE" = this file (a path, or its
                                             last parts) holds capabilities or a domain of HOST; "HOST" = there is such a
                                             host; copied */
     size_t n_snapshot_hosts; /**< entries in snapshot_hosts */
-    const char *snapshot_source; /**< the host of the domains that no entry of snapshot_hosts gives to another one; NULL =
+    const char
+        *snapshot_source; /**< the host of the domains that no entry of snapshot_hosts gives to another one; NULL =
                                     one called "source"; copied */
 };
 

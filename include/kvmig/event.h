@@ -40,7 +40,8 @@ enum kvmig_event_type {
     /** KubeVirt: what the session waits for changed: kvmig_event_finding() is the first blocker (see kvmig_session_explain()). */
     KVMIG_EVENT_WAIT = 18,
     KVMIG_EVENT_END = 20, /**< the one terminal event of a session; always the last */
-    KVMIG_EVENT_DRAIN_END = 21, /**< the one terminal event of a drain's run, after those of its sessions; always the last */
+    KVMIG_EVENT_DRAIN_END =
+        21, /**< the one terminal event of a drain's run, after those of its sessions; always the last */
 };
 
 /** Phases of a migration, the same on every backend (names as KubeVirt users know them). Append-only. Since: 0.1.0 */

@@ -126,7 +126,8 @@ struct kvmig__emulator {
     char *machine; /* the machine type that these answers were asked for */
     struct kvmig__cpu host_model; /* mode custom; what host-model means there */
     bool host_model_known, passthrough_supported, maximum_supported;
-    bool passthrough_told, maximum_told; /* the capabilities speak of that mode at all; older libvirt knows no maximum */
+    bool passthrough_told,
+        maximum_told; /* the capabilities speak of that mode at all; older libvirt knows no maximum */
     bool host_passthrough_migratable;
     struct {
         struct kvmig__offer *v;

@@ -11,10 +11,10 @@
 #ifndef KVMIG_SRC_LIBVIRT_DRIVER_INTERNAL_H
 #define KVMIG_SRC_LIBVIRT_DRIVER_INTERNAL_H
 
-#include "plan/features.h"
 #include "libvirt/job.h"
 #include "libvirt/libvirt_internal.h"
 #include "libvirt/link.h"
+#include "plan/features.h"
 #include "session/driver.h"
 
 #include <stdatomic.h>

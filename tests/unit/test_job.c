@@ -2,8 +2,8 @@
 /*
  * A migration in libvirt's words: flags, parameters and volumes of a plan, and what job statistics tell.
  */
-#include "plan/features.h"
 #include "libvirt/job.h"
+#include "plan/features.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
