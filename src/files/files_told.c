@@ -237,14 +237,17 @@ static void take_job(struct kvmig__files_load *load, const char *text)
 
 /* ---- texts ---- */
 
-/* A line of YAML that only an object of Kubernetes has. */
+/* A line of YAML that only objects of Kubernetes, observations and rows have. */
 static bool is_yaml(const char *text)
 {
+    static const char *const keys[] = { "apiVersion:", "kind:", "observation:", "database:" };
+
     for (const char *at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
         const char *begin = kvmig__str_starts(at, "- ") ? at + 2 : at;
 
-        if (kvmig__str_starts(begin, "apiVersion:") || kvmig__str_starts(begin, "kind:"))
-            return true;
+        for (size_t i = 0; i < KVMIG__N_ELEMENTS(keys); i++)
+            if (kvmig__str_starts(begin, keys[i]))
+                return true;
     }
     return false;
 }
@@ -381,7 +384,8 @@ static bool is_list(const char *begin)
 
 bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length)
 {
-    const char *begin = text + strspn(text, " \t\r\n");
+    const char *after_mark = kvmig__str_starts(text, "\xef\xbb\xbf") ? text + 3 : text;
+    const char *begin = after_mark + strspn(after_mark, " \t\r\n");
     const enum shape shape = *begin == '{' ? shape_of(begin) : SHAPE_LOG;
 
     if (!*begin || is_list(begin) || shape == SHAPE_OTHER || load->files->facts->texts.n >= KVMIG__FILES_ITEMS)
