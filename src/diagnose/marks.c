@@ -145,9 +145,8 @@ static char *name_after(const struct kvmig__case *c, const char *after, const ch
 
 static bool line_is_foreign(const struct kvmig__case *c, const char *line, const char *stop)
 {
-    static const char *const names[] = { "for domain ", "of domain ", "domain '",   "domain=\"",
-                                         "domain: ",    "guest '",    "(VM: name=", "-name guest=",
-                                         "\"name\":\"", "for VM ",    "for vmi " };
+    static const char *const names[] = { "for domain ", "of domain ",   "domain '",    "domain=\"", "guest '",
+                                         "(VM: name=",  "-name guest=", "\"name\":\"", "for VM ",   "for vmi " };
     bool foreign = false;
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(names); i++) {

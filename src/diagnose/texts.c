@@ -351,6 +351,8 @@ static void apply_end(struct reading *r, size_t i)
         if (!said->of_object)
             kvmig__moment_of_line(r->c, said->source, said->text, hit->at, said->text + said->length,
                                   ends[i].why ? ends[i].why : "the connection was lost");
+        if (kvmig__str_eq(r->c->state, "CANCELLED") && ends[i].state && kvmig__str_starts(ends[i].state, "ABORTED_"))
+            r->c->strength = KVMIG__KNOWN_NONE; /* says who cancelled it */
         if (ends[i].state)
             kvmig__case_state(r->c, ends[i].strength, ends[i].state, "%s", ends[i].why);
         else

@@ -183,6 +183,20 @@ static bool ram_state(struct kvmig__match *match)
     return true;
 }
 
+/* "error while loading state section id 2(ram)": a later part of the same device. */
+static bool part_of_state(struct kvmig__match *match)
+{
+    const char *open = memchr(match->after, '(', (size_t)(match->end - match->after));
+    char *device = open ? kvmig__words_until(open + 1, match->end, ")\n") : NULL;
+
+    if (!device || kvmig__str_eq(device, "ram") || stream_ended(match)) {
+        free(device);
+        return false;
+    }
+    about_device(match, device);
+    return true;
+}
+
 static bool section(struct kvmig__match *match)
 {
     char *name = kvmig__words_quoted(match->after, match->end);
@@ -277,7 +291,7 @@ const struct kvmig__text_rule kvmig__texts_cpu[] = {
       TAKE_ANOTHER },
     { "Host CPU does not provide required features:", NULL, "CPU_FEATURE_MISSING", E, NULL, names,
       "The target lacks CPU features of the guest.", TAKE_ANOTHER },
-    { "Host doesn't support requested features", NULL, "CPU_FEATURE_MISSING", E, NULL, requested,
+    { "doesn't support requested features", NULL, "CPU_FEATURE_MISSING", E, NULL, requested,
       "The target lacks CPU features of the guest.", TAKE_ANOTHER },
     { "extra features:", NULL, "CPU_FEATURE_EXTRA", E, NULL, names,
       "The target's QEMU adds CPU features that the guest was not started with.",
@@ -317,6 +331,8 @@ const struct kvmig__text_rule kvmig__texts_cpu[] = {
     { "error: failed to set MSR ", NULL, "DEVICE_STATE_INCOMPATIBLE", E, NULL, msr,
       "The target's CPU or kernel does not take a register of the guest.",
       "Compare CPUs, microcode and kernels of both hosts, and what the guest's CPU model offers." },
+    { "error while loading state section id ", NULL, "DEVICE_STATE_INCOMPATIBLE", E, NULL, part_of_state,
+      "The target could not load the state of a device.", "Compare versions and definitions of both sides." },
     { "error while loading state for instance ", "of device", "DEVICE_STATE_INCOMPATIBLE", E, NULL, device_state,
       "The target could not load the state of a device.", "Compare versions and definitions of both sides." },
     { "Length mismatch: ", NULL, "RAM_BLOCK_MISMATCH", E, NULL, ram_block,

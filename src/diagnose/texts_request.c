@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEAR 400 /* characters of one line */
+
 static bool host_name(struct kvmig__match *match)
 {
     char *name = kvmig__words_word(match->after, match->end);
@@ -113,6 +115,16 @@ static bool go_path(struct kvmig__match *match)
     return true;
 }
 
+/* "The server certificate /etc/pki/libvirt/servercert.pem has expired" */
+static bool of_certificate(struct kvmig__match *match)
+{
+    const char *begin = match->at;
+
+    while (begin > match->said->text && begin[-1] != '\n' && match->at - begin < NEAR)
+        begin--;
+    return kvmig__words_find(begin, match->at, "certificate", NULL) != NULL;
+}
+
 /* "domain 'vm1' already exists with uuid ..." */
 static bool existing(struct kvmig__match *match)
 {
@@ -171,9 +183,9 @@ const struct kvmig__text_rule kvmig__texts_request[] = {
     { "host migration TLS directory not configured", NULL, "TLS_CREDENTIALS_MISSING", E, NULL, NULL, NO_FILE,
       NO_FILE_HINT },
     { "No TLS credentials with id ", NULL, "TLS_CREDENTIALS_MISSING", E, NULL, NULL, NO_FILE, NO_FILE_HINT },
-    { "certificate has expired", NULL, "TLS_CERTIFICATE_EXPIRED", E, NULL, NULL, "A certificate has expired.",
+    { "has expired", NULL, "TLS_CERTIFICATE_EXPIRED", E, NULL, of_certificate, "A certificate has expired.",
       "Renew it, and see whether the clocks of both hosts agree." },
-    { "is not yet active", "certificate", "TLS_CERTIFICATE_NOT_YET_VALID", E, NULL, NULL,
+    { "is not yet active", NULL, "TLS_CERTIFICATE_NOT_YET_VALID", E, NULL, of_certificate,
       "A certificate is not valid yet.", "See whether the clocks of both hosts agree." },
     { "write to TLS channel", NULL, "TLS_CHANNEL_ERROR", E, NULL, NULL, "The TLS channel broke.",
       "This is usually a consequence: look for the cause on the other side." },

@@ -138,7 +138,7 @@ def load_case(folder, known):
         check_variant(variant, folder, known, '%s/%s' % (where, variant.get('name') if isinstance(variant, dict) else '?'))
         need(variant['name'] not in names, where, 'two variants %s' % variant['name'])
         names.add(variant['name'])
-        used |= set(variant['files']) | {variant['request']}
+        used |= {name.split('/')[0] for name in variant['files']} | {variant['request']}
     unused = set(os.listdir(folder)) - used
     need(not unused, where, 'no variant uses %s' % ', '.join(sorted(unused)))
     return case
