@@ -169,6 +169,30 @@ static void clear_seen(struct kvmig__facts *facts)
     free(facts->network_waits.v);
 }
 
+static void clear_report(struct kvmig__fact_report *report)
+{
+    for (size_t i = 0; i < report->notices.n; i++) {
+        free(report->notices.v[i].code);
+        free(report->notices.v[i].severity);
+        free(report->notices.v[i].object);
+        free(report->notices.v[i].message);
+        free(report->notices.v[i].evidence);
+    }
+    free(report->notices.v);
+    free(report->file);
+    free(report->vm);
+    free(report->uuid);
+    free(report->source);
+    free(report->target);
+    free(report->outcome);
+    free(report->error);
+    free(report->message);
+    free(report->where);
+    free(report->evidence);
+    free(report->proven);
+    free(report->host);
+}
+
 void kvmig__facts_free(struct kvmig__facts *facts)
 {
     if (!facts)
@@ -177,6 +201,9 @@ void kvmig__facts_free(struct kvmig__facts *facts)
     clear_observations(facts);
     clear_told(facts);
     clear_seen(facts);
+    for (size_t i = 0; i < facts->reports.n; i++)
+        clear_report(&facts->reports.v[i]);
+    free(facts->reports.v);
     free(facts->ovn_version);
     free(facts->ovs_version);
     free(facts->mtu.encap);

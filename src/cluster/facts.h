@@ -130,6 +130,21 @@ struct kvmig__fact_probe { /* what clients saw; KVMIG__UNKNOWN = not told */
     uint64_t service_gap_ms, guest_gap_ms;
 };
 
+struct kvmig__fact_notice {
+    char *code, *severity, *object, *message, *evidence;
+};
+struct kvmig__fact_report { /* kvmig's own, of one migration; NULL = not told */
+    char *file, *vm, *uuid, *source, *target;
+    char *outcome; /* "Succeeded", "Failed", "Cancelled", "Indeterminate" */
+    char *error, *message, *where, *evidence; /* name of the error, and what it says */
+    char *proven, *host; /* last verdict of the resolver, and where the guest was then */
+    int64_t started_ms; /* since 1970; 0 = not told */
+    struct {
+        struct kvmig__fact_notice *v;
+        size_t n;
+    } notices;
+};
+
 /* ---- measurements that the caller gives for a forecast ---- */
 struct kvmig__fact_measured {
     uint64_t memory_bytes, link_bits_per_s, dirty_bits_per_s; /* KVMIG__UNKNOWN */
@@ -206,6 +221,10 @@ struct kvmig__facts {
         size_t n;
     } network_waits;
     struct kvmig__fact_probe probe;
+    struct {
+        struct kvmig__fact_report *v;
+        size_t n;
+    } reports;
     char *cni, *ip_priority_label; /* cni-config */
     int32_t keep_vm_ip; /* 1, 0, -1 */
     struct kvmig__fact_measured measured;

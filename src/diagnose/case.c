@@ -40,6 +40,18 @@ void kvmig__case_note(struct kvmig__case *c, const char *code, int32_t severity,
     free(object);
 }
 
+void kvmig__case_merge(struct kvmig__case *c, struct kvmig_findings *others)
+{
+    for (size_t i = 0; i < others->n; i++) {
+        if (is_there(&c->findings, others->v[i].code, others->v[i].object))
+            kvmig__finding_clear(&others->v[i]);
+        else
+            *KVMIG__PUSH(&c->findings) = others->v[i];
+    }
+    free(others->v);
+    *others = (struct kvmig_findings){ .n = 0 };
+}
+
 void kvmig__case_act(struct kvmig__case *c, const char *code, char *object, struct kvmig__detail *detail,
                      const char *message_fmt, ...)
 {

@@ -30,6 +30,7 @@ static void look_at_all(struct kvmig__case *c)
 {
     if (c->ask->told)
         kvmig__case_state(c, c->ask->told_strength, c->ask->told, "as the session knows");
+    kvmig__diagnose_report(c);
     kvmig__diagnose_kube(c);
     kvmig__diagnose_pods(c);
     kvmig__diagnose_volumes(c);
@@ -38,6 +39,7 @@ static void look_at_all(struct kvmig__case *c)
     kvmig__diagnose_series(c);
     kvmig__diagnose_jobs(c);
     kvmig__diagnose_sides(c);
+    kvmig__diagnose_unproven(c);
     kvmig__diagnose_settle(c);
     kvmig__diagnose_refuted(c);
     kvmig__diagnose_ports(c);

@@ -86,6 +86,7 @@ struct kvmig__case {
     const struct kvmig__kube_vmi *vmi;
     const struct kvmig__kube_vmim *vmim;
     const struct kvmig__domain *domain;
+    const struct kvmig__fact_report *report; /* kvmig's own, the newest one of the VM */
     const char *source, *target; /* nodes */
     char *vm; /* "NS/NAME" or "NAME"; owned */
     char *vm_object; /* "vm/NS/NAME", or "vm" if it is not known; owned */
@@ -103,6 +104,8 @@ struct kvmig__case {
     } attempts;
     bool located; /* the source is seen to run the guest, and the target is not */
     bool lost_link; /* a client lost its connection: what became of the migration, it does not know */
+    bool unproven; /* kvmig's report says that it could not be proven where the guest runs */
+    bool seen_both; /* it is known what each side shows now */
     struct kvmig__moments moments;
     const char *state; /* a state or outcome; static; NULL = none is known */
     enum kvmig__strength strength;
@@ -119,6 +122,8 @@ void kvmig__ask_clear(struct kvmig__ask *ask);
  * second time is passed over. */
 void kvmig__case_note(struct kvmig__case *c, const char *code, int32_t severity, char *object,
                       struct kvmig__detail *detail, const char *hint, const char *message_fmt, ...) KVMIG__PRINTF(7, 8);
+/* Moves others behind what was found, but for what is there already. */
+void kvmig__case_merge(struct kvmig__case *c, struct kvmig_findings *others);
 void kvmig__case_act(struct kvmig__case *c, const char *code, char *object, struct kvmig__detail *detail,
                      const char *message_fmt, ...) KVMIG__PRINTF(5, 6);
 /* code: static. */
@@ -145,6 +150,11 @@ void kvmig__moments_clear(struct kvmig__moments *moments);
 
 /* ---- the kinds of evidence, in the order in which they are looked at ---- */
 int32_t kvmig__diagnose_subject(struct kvmig__case *c); /* subject.c: which VM, which migration, which hosts */
+/* The newest report of that VM; NULL = there is none. vm NULL: of any. (reports.c) */
+const struct kvmig__fact_report *kvmig__report_of(const struct kvmig__case *c, const char *vm);
+void kvmig__diagnose_report(struct kvmig__case *c); /* reports.c: how kvmig says that it ended */
+void kvmig__diagnose_unproven(
+    struct kvmig__case *c); /* reports.c: and whether that is proven by now; after the sides */
 void kvmig__diagnose_kube(struct kvmig__case *c); /* kube.c: waits and outcomes in KubeVirt */
 void kvmig__diagnose_refuted(struct kvmig__case *c); /* kube.c: what texts say and objects refute */
 void kvmig__diagnose_texts(struct kvmig__case *c); /* texts.c: logs, messages, events, conditions */

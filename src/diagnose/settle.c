@@ -183,12 +183,12 @@ void kvmig__diagnose_settle(struct kvmig__case *c)
     }
     c->findings = c->claims; /* first: what was told in words is more to the point than what is concluded */
     c->claims = (struct kvmig_findings){ .n = 0 };
-    kvmig__findings_append(&c->findings, &rest);
+    kvmig__case_merge(c, &rest);
     kvmig__findings_clear(&rest);
     judge_versions(c);
     note_attempts(c);
     advise(c);
-    if (c->lost_link && !c->located && !c->vmi && !kvmig__findings_worst(&c->findings) &&
+    if (c->lost_link && !c->located && !c->vmi && kvmig__findings_worst(&c->findings) < KVMIG_SEVERITY_ERROR &&
         (!c->state || (kvmig__str_eq(c->state, "FAILED") && c->strength <= KVMIG__KNOWN_TOLD)))
         kvmig__case_override(c, "UNDECIDED",
                              "a connection was lost during the migration, and nothing tells where the guest is");

@@ -307,7 +307,7 @@ static void source_runs(struct kvmig__case *c, const struct sides *sides)
         return;
     }
     c->located = true;
-    if (sides->failed || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
+    if (sides->failed || c->unproven || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest goes on running on the source");
     if (is_held(sides->target))
         act(c, "DESTROY_TARGET", "Destroy the target's copy, which never ran: the source runs the guest.");
@@ -352,6 +352,7 @@ void kvmig__diagnose_sides(struct kvmig__case *c)
         io_error(c, "target");
     if (sides.source == SIDE_UNKNOWN && sides.target == SIDE_UNKNOWN)
         return;
+    c->seen_both = !is_silent(sides.source) && !is_silent(sides.target);
     if (sides.target == SIDE_POSTCOPY_FAILED || sides.target == SIDE_POSTCOPY)
         target_in_postcopy(c, &sides);
     else if (sides.target == SIDE_RUNNING)

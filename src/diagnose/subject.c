@@ -77,6 +77,10 @@ static void find_nodes(struct kvmig__case *c)
         c->source = c->ask->plan.source;
     if (c->ask->plan.target)
         c->target = c->ask->plan.target;
+    if (c->report && !c->source)
+        c->source = c->report->source;
+    if (c->report && !c->target)
+        c->target = c->report->target;
     for (size_t i = 0; i < c->facts->states.n; i++) {
         const struct kvmig__fact_domain_state *told = &c->facts->states.v[i];
 
@@ -112,7 +116,7 @@ static char *name_vm(const struct kvmig__case *c)
     for (size_t i = 0; i < c->facts->states.n; i++)
         if (c->facts->states.v[i].domain)
             return kvmig__strdup(c->facts->states.v[i].domain);
-    return NULL;
+    return c->report ? kvmig__strdup(c->report->vm) : NULL;
 }
 
 int32_t kvmig__diagnose_subject(struct kvmig__case *c)
@@ -123,6 +127,7 @@ int32_t kvmig__diagnose_subject(struct kvmig__case *c)
         return rc;
     if (!c->vmi && !c->vmim)
         find_domain(c);
+    c->report = kvmig__report_of(c, c->vmi ? c->vmi->meta.name : c->domain ? c->domain->name : c->ask->plan.vm);
     find_nodes(c);
     c->vm = name_vm(c);
     c->vm_object = c->vm ? kvmig__asprintf("vm/%s", c->vm) : kvmig__strdup("vm");

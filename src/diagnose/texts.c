@@ -117,9 +117,28 @@ static void say_told(struct kvmig__case *c)
     }
 }
 
+/* The report's error: its own words, and those of libvirt or QEMU that it quotes. */
+static void say_report(struct kvmig__case *c)
+{
+    const char *const texts[] = { c->report->message, c->report->evidence };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(texts); i++) {
+        struct kvmig__said *said = texts[i] ? KVMIG__PUSH(&c->said) : NULL;
+
+        if (!said)
+            continue;
+        said->source = kvmig__strdup(c->report->file);
+        said->text = texts[i];
+        said->length = strlen(said->text);
+        said->of_object = true;
+    }
+}
+
 static void gather(struct kvmig__case *c)
 {
     say_told(c);
+    if (c->report)
+        say_report(c);
     for (size_t i = 0; i < c->facts->texts.n; i++)
         say_file(c, &c->facts->texts.v[i]);
     if (c->kube && (c->vmi || c->vmim))
@@ -340,6 +359,16 @@ static const struct {
     { "virError(Code=", NULL, "FAILED", KVMIG__KNOWN_TOLD, "a message says that the migration failed" },
 };
 
+static void note_lost(const struct reading *r, const char *at)
+{
+    struct kvmig__match match = { .said = r->said, .at = at };
+
+    add_evidence(&match);
+    kvmig__case_note(r->c, "CONNECTION_LOST", KVMIG_SEVERITY_WARN, kvmig__strdup(r->c->vm_object), &match.detail,
+                     "See why the daemon ended or the network broke; what was going on is told by both hosts.",
+                     "A connection that the migration needed broke.");
+}
+
 static void apply_end(struct reading *r, size_t i)
 {
     const struct kvmig__said *said = r->said;
@@ -353,6 +382,8 @@ static void apply_end(struct reading *r, size_t i)
                                   ends[i].why ? ends[i].why : "the connection was lost");
         if (kvmig__str_eq(r->c->state, "CANCELLED") && ends[i].state && kvmig__str_starts(ends[i].state, "ABORTED_"))
             r->c->strength = KVMIG__KNOWN_NONE; /* says who cancelled it */
+        if (!ends[i].state || strstr(ends[i].why, "connection"))
+            note_lost(r, hit->at);
         if (ends[i].state)
             kvmig__case_state(r->c, ends[i].strength, ends[i].state, "%s", ends[i].why);
         else

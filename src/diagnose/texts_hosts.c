@@ -72,8 +72,11 @@ static bool vif_plugged(struct kvmig__match *match)
 #define E KVMIG_SEVERITY_ERROR
 #define NO_ROUTE "The source does not reach the target."
 #define NO_ROUTE_HINT "See whether the daemon, or QEMU's port, listens there, and whether a firewall is between them."
+#define QEMU_DIED "A QEMU of the VM ended without being asked to."
+#define QEMU_DIED_HINT "The log of that QEMU, or the kernel's, says why: a signal, memory that ran out, an assertion."
 #define NO_MEMORY "The target has no memory for the guest."
 #define NO_MEMORY_HINT "Make room on the target (huge pages too), or choose another one."
+#define W KVMIG_SEVERITY_WARN
 #define NO_EVENT "The start waits for an event of the network that does not come."
 
 const struct kvmig__text_rule kvmig__texts_hosts[] = {
@@ -102,6 +105,8 @@ const struct kvmig__text_rule kvmig__texts_hosts[] = {
       NO_MEMORY, NO_MEMORY_HINT },
     { "Killed process ", NULL, "QEMU_KILLED_FOR_MEMORY", E, NULL, is_qemu,
       "The kernel killed a QEMU because memory ran out.", "Make room on that host; the guest in it is gone." },
+    { "qemu unexpectedly closed the monitor", NULL, "QEMU_DIED", W, NULL, NULL, QEMU_DIED, QEMU_DIED_HINT },
+    { "shutting down, reason=crashed", NULL, "QEMU_DIED", W, NULL, NULL, QEMU_DIED, QEMU_DIED_HINT },
     { "Timeout waiting for ", "network-vif-plugged", "WAITING_NETWORK_EVENT", E, NULL, vif_plugged, NO_EVENT,
       "See why the port of the target does not become active: its agent, its binding, its interface." },
     { "Timed out waiting for events: ", "network-vif-plugged", "WAITING_NETWORK_EVENT", E, NULL, vif_plugged, NO_EVENT,

@@ -230,11 +230,12 @@ static bool mentions(const char *text, size_t length, const char *word)
     return memmem(text, length, word, strlen(word));
 }
 
-/* Observations and rows of OVSDB. */
+/* Observations, rows of OVSDB, and reports of kvmig. */
 static bool is_known_json(const struct kvmig__snapshot_load *load, const char *text, size_t length)
 {
     return mentions(text, length, "\"observation\"") ||
-           (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"table\""));
+           (load->others && mentions(text, length, "\"database\"") && mentions(text, length, "\"table\"")) ||
+           (load->others && mentions(text, length, "\"session\"") && mentions(text, length, "\"final\""));
 }
 
 /* The same, as some write them by hand. Other texts have these words, too, so that mistakes in them are nobody's. */

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from kvmiglab import Lab  # noqa: E402
 from kvmiglab.kube import Kube  # noqa: E402
 from kvmiglab.ovncheck import assert_none  # noqa: E402
+from doctor import Doctor  # noqa: E402
 from migration import Tool  # noqa: E402
 
 OVN_FILES = ("test_interfaces.py", "test_lab_ovn.py", "test_port.py", "test_port_migrate.py")
@@ -57,6 +58,14 @@ def tool(lab):
     tool = Tool(lab)
     yield tool
     tool.close()
+
+
+@pytest.fixture
+def doctor(lab, tool, request):
+    """Asked by tests of accidents what it makes of what they left behind."""
+    doctor = Doctor(lab, tool, request.node.name)
+    yield doctor
+    doctor.close()
 
 
 @pytest.fixture

@@ -199,6 +199,10 @@ class Tool:
         assert done.returncode != 99, done.stderr
         return done.returncode, done.stdout, done.stderr
 
+    def run_local(self, command, *args, timeout=60):
+        """The same of a command that asks no host."""
+        return self.run(command, *args, hosts=[], timeout=timeout)
+
     def json(self, command, *args, hosts=None, timeout=60):
         code, out, err = self.run(command, *args, "--json", hosts=hosts, timeout=timeout)
         assert out, f"{command}: exit {code}: {err}"

@@ -2,7 +2,7 @@
 """Accidents in the middle of a migration: the guest is never doubled, never lost, and nothing is left.
 
 The invariants I1 to I5 and I7 of the design are checked by Guest after each; times are bounded by the
-library's own deadlines, which the tests set short.
+library's own deadlines, which the tests set short. The doctor is asked what happened, by what was left behind.
 """
 import pytest
 
@@ -24,7 +24,7 @@ def start_and_wait_for_memory(tool, vm, *options):
     return migration
 
 
-def test_target_qemu_is_killed(lab, tool, make_vm, transport):
+def test_target_qemu_is_killed(lab, tool, doctor, make_vm, transport):
     vm = make_vm("f-qemu", disks=["private:16M"])
     guest = Guest(lab, vm)
     migration = start_and_wait_for_memory(tool, vm, *transport)
@@ -34,9 +34,10 @@ def test_target_qemu_is_killed(lab, tool, make_vm, transport):
     assert report["outcome"] == "Failed" and report["error"]["message"]
     assert all(c["outcome"] == "undone" for c in report["created"])
     guest.assert_rolled_back()
+    doctor.expect("FAILED", vm, finding="TARGET_QEMU_DIED", report=report)
 
 
-def test_target_libvirtd_is_killed(lab, tool, make_vm, transport):
+def test_target_libvirtd_is_killed(lab, tool, doctor, make_vm, transport):
     vm = make_vm("f-dst-daemon", disks=["shared:16M", "private:16M"])
     guest = Guest(lab, vm)
     migration = start_and_wait_for_memory(tool, vm, "--unsafe", *transport)
@@ -47,9 +48,10 @@ def test_target_libvirtd_is_killed(lab, tool, make_vm, transport):
     code, report = migration.finish()
     assert code == FAILED, (code, migration.events[-4:], migration.stderr)
     guest.assert_rolled_back()
+    doctor.expect("FAILED", vm, finding="HOST_CONNECTION_LOST", report=report)
 
 
-def test_target_libvirtd_stays_dead(lab, tool, make_vm):
+def test_target_libvirtd_stays_dead(lab, tool, doctor, make_vm):
     """Nothing can be proven about the target: the session says so and what to check, and the guest runs on."""
     vm = make_vm("f-dst-gone", disks=["shared:16M"])
     guest = Guest(lab, vm)
@@ -62,13 +64,14 @@ def test_target_libvirtd_stays_dead(lab, tool, make_vm):
     if code == INDETERMINATE:
         assert "kvmig-b" in str(report["error"])
     assert vm.states()["a"].startswith("running")
+    doctor.expect(("FAILED", "UNDECIDED"), vm, finding="HOST_CONNECTION_LOST", report=report)
     guest.assert_same_guest()
     b.daemon("start")
     wait_gone(lambda: not b.qemu_pids(vm.name), "the incoming QEMU is gone")
     guest.assert_rolled_back()
 
 
-def test_source_libvirtd_is_killed_and_comes_back(lab, tool, make_vm, transport):
+def test_source_libvirtd_is_killed_and_comes_back(lab, tool, doctor, make_vm, transport):
     vm = make_vm("f-src-daemon", disks=["shared:16M", "private:16M"])
     guest = Guest(lab, vm)
     migration = start_and_wait_for_memory(tool, vm, "--unsafe", *transport)
@@ -79,11 +82,13 @@ def test_source_libvirtd_is_killed_and_comes_back(lab, tool, make_vm, transport)
     assert code in (SUCCESS, FAILED), (code, migration.events[-4:], migration.stderr)
     if code == SUCCESS:
         guest.assert_moved("b")
+        doctor.expect("SUCCEEDED", vm, report=report)
     else:
         guest.assert_rolled_back()
+        doctor.expect("FAILED", vm, finding="HOST_CONNECTION_LOST", report=report)
 
 
-def test_calling_process_is_killed_and_the_hosts_finish(lab, tool, make_vm):
+def test_calling_process_is_killed_and_the_hosts_finish(lab, tool, doctor, make_vm):
     """Peer-to-peer: the daemons carry on alone; `kvmig where` tells where the guest is afterwards."""
     vm = make_vm("f-caller", disks=["shared:16M", "private:16M"])
     guest = Guest(lab, vm)
@@ -97,9 +102,10 @@ def test_calling_process_is_killed_and_the_hosts_finish(lab, tool, make_vm):
     location = proc.wait_until(settled, "the migration ends by itself", 60, step=0.5)
     assert location["verdict"] == "SUCCEEDED" and location["host"] == "kvmig-b"
     guest.assert_running("b")
+    doctor.expect("SUCCEEDED", vm)
 
 
-def test_calling_process_of_a_managed_migration_is_killed(lab, tool, make_vm):
+def test_calling_process_of_a_managed_migration_is_killed(lab, tool, doctor, make_vm):
     """Managed: the client drove it, so its death ends the migration; the guest stays on the source."""
     vm = make_vm("f-managed-caller", disks=["shared:16M"])
     guest = Guest(lab, vm)
@@ -113,9 +119,10 @@ def test_calling_process_of_a_managed_migration_is_killed(lab, tool, make_vm):
     assert location["host"] == "kvmig-a"
     wait_gone(lambda: not lab.host("b").qemu_pids(vm.name), "the incoming QEMU is gone")
     guest.assert_running("a")
+    doctor.expect("FAILED", vm)
 
 
-def test_link_between_the_hosts_is_cut(lab, tool, make_vm):
+def test_link_between_the_hosts_is_cut(lab, tool, doctor, make_vm):
     """QEMU's and libvirt's own time-outs are minutes; ours are the ones that end it."""
     vm = make_vm("f-cut", disks=["shared:16M"])
     guest = Guest(lab, vm)
@@ -128,6 +135,7 @@ def test_link_between_the_hosts_is_cut(lab, tool, make_vm):
     guest.assert_same_guest()
     # Our deadline ended it, not libvirt's keepalive or the kernel.
     assert report["error"]["where"] == "migrate_timeout_ms"
+    doctor.expect(("FAILED", "UNDECIDED"), vm, finding="DEADLINE_PASSED", report=report)
     lab.links.restore("a")
     wait_gone(lambda: not lab.host("b").qemu_pids(vm.name), "the incoming QEMU is gone", 90)
     if code == INDETERMINATE:
@@ -135,7 +143,7 @@ def test_link_between_the_hosts_is_cut(lab, tool, make_vm):
     guest.assert_rolled_back()
 
 
-def test_target_host_crashes(lab, tool, make_vm):
+def test_target_host_crashes(lab, tool, doctor, make_vm):
     vm = make_vm("f-crash", disks=["shared:16M"])
     guest = Guest(lab, vm)
     migration = tool.start(vm, "b", *SLOW, "--unsafe", "--abort-timeout", "5000", "--resolve-timeout", "6000")
@@ -143,11 +151,12 @@ def test_target_host_crashes(lab, tool, make_vm):
     lab.host("b").crash()
     code, report = migration.finish()
     assert code in (FAILED, INDETERMINATE), (code, migration.events[-4:], migration.stderr)
+    doctor.expect(("FAILED", "UNDECIDED"), vm, finding="HOST_CONNECTION_LOST", report=report)
     lab.up(hosts=2)
     guest.assert_rolled_back()
 
 
-def test_target_libvirtd_hangs(lab, tool, make_vm):
+def test_target_libvirtd_hangs(lab, tool, doctor, make_vm):
     """SIGSTOP: connections stay open and nothing answers; our deadlines end it."""
     vm = make_vm("f-hang", disks=["shared:16M"])
     guest = Guest(lab, vm)
@@ -158,6 +167,7 @@ def test_target_libvirtd_hangs(lab, tool, make_vm):
     b.daemon("pause")
     code, report = migration.finish()
     assert code in (FAILED, INDETERMINATE), (code, migration.events[-4:], migration.stderr)
+    doctor.expect(("FAILED", "UNDECIDED"), vm, finding="DEADLINE_PASSED", report=report)
     b.daemon("continue")
     wait_gone(lambda: not b.qemu_pids(vm.name), "the incoming QEMU is gone", 60)
     guest.assert_rolled_back()

@@ -37,6 +37,11 @@ def notices(report):
     return {n["code"] for n in report["notices"]}
 
 
+def rows_of(ovn, vm):
+    """Options of a bundle: with the rows of the guest's port."""
+    return ["--lsp", vm.lsp, *database_options(ovn)]
+
+
 def cancel_result(migration):
     """What was answered to a cancel, as soon as it was answered."""
     return migration.wait_for(lambda e: e.get("type") == "cancel", "an answer to the cancel")["cancel_result"]
@@ -178,7 +183,7 @@ def test_cancel_in_each_phase(lab, ovn, tool, make_ovn_vm, phase):
     ovn.assert_clean(vm.lsp, "a")
 
 
-def test_volume_cannot_be_created_on_the_target(lab, ovn, tool, make_ovn_vm):
+def test_volume_cannot_be_created_on_the_target(lab, ovn, tool, doctor, make_ovn_vm):
     """PreparingTarget fails, when the port is prepared already."""
     vm = make_ovn_vm("p-novol", disks=["private:16M"], pin=True)
     guest = Guest(lab, vm)
@@ -193,9 +198,10 @@ def test_volume_cannot_be_created_on_the_target(lab, ovn, tool, make_ovn_vm):
     assert migration.phases()[-3:] == ["PreparingTarget", "RollingBack", "Failed"]
     assert "extended" in timeline(report) and report["ports"][0]["state"] == "rolled-back"
     guest.assert_rolled_back()
+    doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
 
 
-def test_guest_moves_although_its_port_cannot_be_proven_to_have_followed(lab, ovn, tool, make_ovn_vm):
+def test_guest_moves_although_its_port_cannot_be_proven_to_have_followed(lab, ovn, tool, doctor, make_ovn_vm):
     """Finalizing: northd stops; the port is written for the target, and the report says that nothing proves it yet."""
     vm = pinned_vm(make_ovn_vm, "p-final")
     guest = Guest(lab, vm)
@@ -210,6 +216,7 @@ def test_guest_moves_although_its_port_cannot_be_proven_to_have_followed(lab, ov
     assert "northd" in json.dumps(report["ports"][0]["error"]) + json.dumps(report["notices"])
     guest.assert_running("b")
     ovn.assert_clean(vm.lsp, "b")
+    doctor.expect("SUCCEEDED", vm, finding="PORT_NOT_CONVERGED", report=report, port=rows_of(ovn, vm))
 
 
 def test_cancel_in_finalizing_is_too_late_for_the_port_too(lab, ovn, tool, make_ovn_vm):
@@ -250,12 +257,13 @@ def finish_failed(vm, guest, migration):
     return report
 
 
-def test_target_qemu_dies(lab, ovn, tool, make_ovn_vm):
+def test_target_qemu_dies(lab, ovn, tool, doctor, make_ovn_vm):
     vm, guest, migration = begin_and_hold(lab, ovn, tool, make_ovn_vm, "p-dies")
     vm.kill(lab.host("b"))
     report = finish_failed(vm, guest, migration)
     assert report["ports"][0]["state"] == "rolled-back"
     ovn.assert_clean(vm.lsp, "a")
+    doctor.expect("FAILED", vm, finding="TARGET_QEMU_DIED", report=report, port=rows_of(ovn, vm))
 
 
 def test_cancel_while_a_failure_is_rolled_back(lab, ovn, tool, make_ovn_vm):
@@ -271,13 +279,14 @@ def test_cancel_while_a_failure_is_rolled_back(lab, ovn, tool, make_ovn_vm):
     assert report["ports"][0]["state"] == "rolled-back"
 
 
-def test_roll_back_without_the_northbound_database_says_who_has_to_clean_up(lab, ovn, tool, make_ovn_vm):
+def test_roll_back_without_the_northbound_database_says_who_has_to_clean_up(lab, ovn, tool, doctor, make_ovn_vm):
     vm, guest, migration = begin_and_hold(lab, ovn, tool, make_ovn_vm, "p-nonb", "--port-timeout", "4s")
     with ovn.nb.paused():
         vm.kill(lab.host("b"))
         report = finish_failed(vm, guest, migration)
     assert "PORT_NOT_ROLLED_BACK" in notices(report)
     owner = report["ports"][0]["owner"]
+    doctor.expect("STALE_LSP_OPTIONS", vm, finding="PORT_NOT_ROLLED_BACK", report=report, port=rows_of(ovn, vm))
     run = PortTool(lab, ovn, vm.lsp, owner=owner).rollback()
     assert run.code == 0 and run.state == "rolled-back", run.error()
     ovn.assert_clean(vm.lsp, "a")
@@ -302,7 +311,7 @@ def test_leader_of_the_northbound_cluster_dies_while_memory_is_copied(lab, ovn, 
         cluster.start(leader)
 
 
-def test_controller_of_the_target_dies_before_the_call(lab, ovn, tool, make_ovn_vm):
+def test_controller_of_the_target_dies_before_the_call(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-noctl")
     guest = Guest(lab, vm)
     with ovn.controller("b").paused():
@@ -310,9 +319,10 @@ def test_controller_of_the_target_dies_before_the_call(lab, ovn, tool, make_ovn_
     assert "call_ms" not in report, "nothing was begun"
     assert report["ports"][0]["state"] == "rolled-back"
     guest.assert_rolled_back()
+    doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
 
 
-def test_controller_of_the_target_dies_before_it_claims(lab, ovn, tool, make_ovn_vm):
+def test_controller_of_the_target_dies_before_it_claims(lab, ovn, tool, doctor, make_ovn_vm):
     """Armed in time, and then no claim: the target's libvirt is held until ovn-controller is dead."""
     vm = pinned_vm(make_ovn_vm, "p-late")
     guest = Guest(lab, vm)
@@ -331,29 +341,32 @@ def test_controller_of_the_target_dies_before_it_claims(lab, ovn, tool, make_ovn
     claims = [n["detail"]["chassis"] for n in report["ports"][0]["timeline"] if n["what"] == "claimed"]
     assert TARGET not in claims, claims
     assert report["ports"][0]["state"] == "rolled-back"
+    doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
     controller.start()
     ovn.assert_clean(vm.lsp, "a")
 
 
-def test_northd_is_stopped(lab, ovn, tool, make_ovn_vm):
+def test_northd_is_stopped(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-northd")
     guest = Guest(lab, vm)
     with ovn.northd.paused():
         report = tool.migrate(vm, "b", *followed(ovn, vm, "--port-timeout", "2s"), expect=FAILED)
         assert "northd" in json.dumps(report["error"])
+        doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
     guest.assert_rolled_back()
 
 
-def test_southbound_database_cannot_be_reached(lab, ovn, tool, make_ovn_vm):
+def test_southbound_database_cannot_be_reached(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-nosb")
     guest = Guest(lab, vm)
     with ovn.sb.paused():
         report = tool.migrate(vm, "b", *followed(ovn, vm, "--port-timeout", "2s"), expect=FAILED)
         assert "outhbound" in json.dumps(report["error"])
+        doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
     guest.assert_rolled_back()
 
 
-def test_chassis_that_is_no_host_of_ovn(lab, ovn, tool, make_ovn_vm):
+def test_chassis_that_is_no_host_of_ovn(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-ghost")
     guest = Guest(lab, vm)
     original = ovn.chassis("b").hostname
@@ -362,6 +375,7 @@ def test_chassis_that_is_no_host_of_ovn(lab, ovn, tool, make_ovn_vm):
         ovn.sync()
         report = tool.migrate(vm, "b", *followed(ovn, vm), expect=FAILED)
         assert TARGET in json.dumps(report["error"]) and "elsewhere" in json.dumps(report["error"])
+        doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
     finally:
         ovn.chassis("b").vsctl("set", "open", ".", f"external_ids:hostname={original}")
         ovn.sync()
@@ -387,7 +401,7 @@ def test_port_is_created_anew_while_memory_is_copied(lab, ovn, tool, make_ovn_vm
     ovn.set_options(vm.lsp, requested_chassis="chassis-b")
 
 
-def test_another_migration_owns_the_port(lab, ovn, tool, make_ovn_vm):
+def test_another_migration_owns_the_port(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-owned")
     guest = Guest(lab, vm)
     other = PortTool(lab, ovn, vm.lsp)
@@ -395,11 +409,12 @@ def test_another_migration_owns_the_port(lab, ovn, tool, make_ovn_vm):
     report = tool.migrate(vm, "b", *followed(ovn, vm), expect=FAILED)
     assert other.owner in json.dumps(report["error"])
     assert ovn.lsp(vm.lsp)["external_ids"]["kvmig-owner"] == other.owner, "it was not touched"
+    doctor.expect("FAILED", vm, report=report, port=rows_of(ovn, vm))
     assert other.rollback().code == 0
     guest.assert_rolled_back()
 
 
-def test_killed_caller_leaves_what_gc_cleans_up(lab, ovn, tool, make_ovn_vm):
+def test_killed_caller_leaves_what_gc_cleans_up(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-killed")
     guest = Guest(lab, vm)
     vm.dirty(64, 200)
@@ -410,6 +425,7 @@ def test_killed_caller_leaves_what_gc_cleans_up(lab, ovn, tool, make_ovn_vm):
     vm.dirty(0, 0)
     port = PortTool(lab, ovn, vm.lsp)
     assert "kvmig-owner" in ovn.lsp(vm.lsp)["external_ids"]
+    doctor.expect("STALE_LSP_OPTIONS", vm, port=rows_of(ovn, vm))
     at = next(h for h, state in vm.states().items() if (state or "").startswith("running"))
     run = port.gc(ovn.chassis(at).hostname, "--min-age", "0")
     assert run.code == 0, run.error()

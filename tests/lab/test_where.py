@@ -7,31 +7,35 @@ def action_codes(location):
     return [a["code"] for a in location["actions"]]
 
 
-def test_guest_that_never_moved(lab, tool, make_vm):
+def test_guest_that_never_moved(lab, tool, doctor, make_vm):
     vm = make_vm("w-home", disks=["shared:8M"])
     code, location = tool.where(vm)
     assert code == 0 and location["verdict"] == "NO_FINDING" and location["host"] == "kvmig-a"
     assert action_codes(location) == []
+    diagnosis = doctor.expect("NO_FINDING", vm)
+    assert not diagnosis["actions"]
 
 
-def test_guest_that_moved(lab, tool, make_vm):
+def test_guest_that_moved(lab, tool, doctor, make_vm):
     vm = make_vm("w-moved", disks=["shared:8M"])
     tool.migrate(vm, "b", "--unsafe")
     code, location = tool.where(vm)
     assert code == 0 and location["verdict"] == "SUCCEEDED" and location["host"] == "kvmig-b"
+    doctor.expect("SUCCEEDED", vm)
 
 
-def test_migration_under_way(lab, tool, make_vm):
+def test_migration_under_way(lab, tool, doctor, make_vm):
     vm = make_vm("w-running", disks=["shared:8M"])
     migration = tool.start(vm, "b", "--unsafe", "--bandwidth", "4")
     migration.wait_progress(lambda p: p.get("memory_sent", 0) > 0, "first bytes")
     code, location = tool.where(vm)
     assert location["verdict"] == "RUNNING" and action_codes(location) == ["WAIT"]
+    doctor.expect("RUNNING", vm)
     migration.cancel()
     migration.finish()
 
 
-def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, make_vm):
+def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, doctor, make_vm):
     vm = make_vm("w-split")
     a, b = lab.host("a"), lab.host("b")
     xml = a.virsh("dumpxml", "--migratable", vm.name)
@@ -40,6 +44,8 @@ def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, ma
     code, location = tool.where(vm)
     assert code != 0 and location["verdict"] == "SPLIT_BRAIN" and location["host"] is None
     assert action_codes(location) == ["SUSPEND_BOTH"]
+    diagnosis = doctor.expect("SPLIT_BRAIN", vm)
+    assert not {a["code"] for a in diagnosis["actions"]} & {"DESTROY_SOURCE", "DESTROY_TARGET"}
     code, out, err = tool.run("where", vm.name, "--source", "kvmig-a", "--target", "kvmig-b",
                               "--apply", "DESTROY_TARGET")
     assert code != 0 and "DESTROY_TARGET" in err
@@ -49,22 +55,25 @@ def test_two_running_copies_are_an_alarm_and_can_only_be_suspended(lab, tool, ma
     b.virsh("destroy", vm.name)
 
 
-def test_vm_on_neither_host(lab, tool):
+def test_vm_on_neither_host(lab, tool, doctor):
     code, location = tool.where("w-nobody")
     assert location["verdict"] == "VM_LOST" and code != 0
+    doctor.expect("VM_LOST", "w-nobody")
 
 
-def test_host_that_hangs_leaves_it_undecided(lab, tool, make_vm):
+def test_host_that_hangs_leaves_it_undecided(lab, tool, doctor, make_vm):
     vm = make_vm("w-hang", disks=["shared:8M"])
     b = lab.host("b")
     b.daemon("pause")
     code, location = tool.where(vm, "--call-timeout", "3000")
     assert location["verdict"] == "UNDECIDED" and action_codes(location) in ([], ["WAIT"])
     assert code != 0
+    diagnosis = doctor.diagnose(vm)
+    assert diagnosis["verdict"] in ("UNDECIDED", "NO_FINDING") and not diagnosis["actions"], diagnosis
     b.daemon("continue")
 
 
-def test_paused_target_of_a_strict_handover_can_be_resumed(lab, tool, make_vm):
+def test_paused_target_of_a_strict_handover_can_be_resumed(lab, tool, doctor, make_vm):
     """As if the caller had died between the call and the resume."""
     vm = make_vm("w-strict", disks=["shared:8M"], transient=True)
     guest = Guest(lab, vm)
@@ -73,6 +82,7 @@ def test_paused_target_of_a_strict_handover_can_be_resumed(lab, tool, make_vm):
     code, location = tool.where(vm)
     assert location["verdict"] == "TARGET_PAUSED" and action_codes(location) == ["RESUME_TARGET"]
     assert vm.states()["b"].startswith("paused")
+    doctor.expect("TARGET_PAUSED", vm)
     code, location = tool.where(vm, "--apply", "RESUME_TARGET")
     assert code == 0 and location["verdict"] == "SUCCEEDED"
     guest.assert_running("b")

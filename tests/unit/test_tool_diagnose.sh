@@ -15,6 +15,16 @@ cat >"$tmp/qemu.log" <<'END'
 END
 echo '{"time": 0, "side": "source", "event": "SUSPENDED", "detail": "POSTCOPY"}
 {"time": 0.2, "side": "target", "event": "RESUMED", "detail": "POSTCOPY"}' >"$tmp/events"
+# $1: outcome, $2: members of the error, $3: last verdict
+report() {
+    echo "{\"session\": \"s1\", \"vm\": \"web\", \"source\": \"a\", \"target\": \"b\", \"outcome\": \"$1\", \"phases\": [],
+      \"started_unix_ms\": 1767225600000, \"error\": {$2}, \"final\": {\"host\": \"a\", \"verdict\": \"$3\"},
+      \"notices\": [{\"code\": \"PORT_NOT_ROLLED_BACK\", \"severity\": \"error\", \"object\": \"vm/web\", \"message\": \"left\"},
+        {\"code\": \"NOBODY_KNOWS\", \"severity\": \"error\", \"object\": \"vm/web\", \"message\": \"?\"}, 7]}" >"$tmp/report.json"
+}
+state() { # side, state
+    echo "{\"observation\": \"domain-state\", \"side\": \"$1\", \"domain\": \"web\", \"state\": \"$2\"}" >"$tmp/$1.json"
+}
 echo "nothing that anybody knows" >"$tmp/words"
 echo '{"intent": "cancel"}' >"$tmp/cancel.json"
 echo '[1' >"$tmp/broken.json"
@@ -52,6 +62,34 @@ what_cannot_be_used() {
     run 2 diagnose
 }
 
+kvmigs_own_report() {
+    report Failed '"name": "ETIMEDOUT", "message": "northd has not followed", "where": "port web"' NO_FINDING
+    run 0 diagnose --json "$tmp/report.json"
+    out_json 'd["verdict"] == "FAILED" and d["vm"] == "web" and d["target"] == "b" and "northd" in d["summary"]'
+    out_json '{f["code"]: f["severity"] for f in d["findings"]} == {"DEADLINE_PASSED": "warn", "PORT_NOT_ROLLED_BACK": "warn"}'
+    report Failed '"name": "KVMIG_EVIRT", "message": "qemu unexpectedly closed the monitor"' NO_FINDING
+    run 0 diagnose --json "$tmp/report.json"
+    out_json 'd["verdict"] == "FAILED" and "QEMU_DIED" in [f["code"] for f in d["findings"]]'
+    # what both sides show now outranks a report of the past
+    state source absent
+    state target running
+    run 0 diagnose --json "$tmp/report.json" "$tmp/source.json" "$tmp/target.json"
+    out_json 'd["verdict"] == "SUCCEEDED_UNREPORTED"'
+    report Indeterminate '"name": "KVMIG_EUNKNOWN", "message": "not proven"' UNDECIDED
+    state source running
+    run 0 diagnose --json "$tmp/report.json" "$tmp/source.json"
+    out_json 'd["verdict"] == "UNDECIDED" and not d["actions"]'
+    state target absent
+    run 0 diagnose --json "$tmp/report.json" "$tmp/source.json" "$tmp/target.json"
+    out_json 'd["verdict"] == "FAILED"'
+    report Succeeded "" SUCCEEDED
+    run 0 diagnose --json "$tmp/report.json"
+    out_json 'd["verdict"] == "SUCCEEDED"'
+    # it is of another VM
+    run 0 diagnose --json --vm other "$tmp/report.json"
+    out_json 'd["verdict"] == "NO_FINDING"'
+}
+
 bundle() {
     run 0 report bundle --vm test -c test:///default -o "$tmp/bundle"
     out_has "$tmp/bundle"
@@ -69,6 +107,7 @@ a_story_for_people
 an_answer_for_programs
 without_evidence_no_cause
 what_cannot_be_used
+kvmigs_own_report
 bundle
 echo "$n runs"
 exit $bad

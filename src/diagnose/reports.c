@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What kvmig itself put on record of the migration: its outcome, what stopped it, and what it noticed. A report is of the past: what both
+ * sides show now outranks it. Its words are read like all others (texts.c). Pure.
+ */
+#include "base/codes.h"
+#include "diagnose/diagnose.h"
+
+#include <string.h>
+
+/* The name may come with its namespace. */
+static bool is_of(const struct kvmig__fact_report *report, const char *vm)
+{
+    const char *slash = report->vm ? strchr(report->vm, '/') : NULL;
+
+    return !vm || kvmig__str_eq(report->vm, vm) || kvmig__str_eq(report->uuid, vm) ||
+           (slash && kvmig__str_eq(slash + 1, vm));
+}
+
+const struct kvmig__fact_report *kvmig__report_of(const struct kvmig__case *c, const char *vm)
+{
+    const struct kvmig__fact_report *best = NULL;
+
+    for (size_t i = 0; i < c->facts->reports.n; i++) {
+        const struct kvmig__fact_report *report = &c->facts->reports.v[i];
+
+        if (is_of(report, vm) && (!best || report->started_ms > best->started_ms))
+            best = report;
+    }
+    return best;
+}
+
+/* ---- what it noticed ---- */
+
+/* As it was said, but never the cause: that is for the texts, or for what others show. */
+static void note(struct kvmig__case *c, const struct kvmig__fact_notice *notice)
+{
+    struct kvmig__detail detail = { 0 };
+
+    if (!notice->code || !kvmig__code_severities(notice->code) || !notice->message ||
+        (!kvmig__str_eq(notice->severity, "error") && !kvmig__str_eq(notice->severity, "warn")))
+        return;
+    kvmig__detail_str(&detail, "source", c->report->file);
+    if (notice->evidence)
+        kvmig__detail_str(&detail, "evidence", notice->evidence);
+    kvmig__case_note(c, notice->code, KVMIG_SEVERITY_WARN,
+                     kvmig__strdup(notice->object ? notice->object : c->vm_object), &detail, NULL, "%s",
+                     notice->message);
+}
+
+/* Errors of kvmig that say what happened to it, and not to the migration. */
+static void note_error(struct kvmig__case *c)
+{
+    const struct kvmig__fact_report *report = c->report;
+    const bool late = kvmig__str_eq(report->error, "ETIMEDOUT"),
+               lost = kvmig__str_eq(report->error, "KVMIG_EUNREACHABLE");
+    struct kvmig__detail detail = { 0 };
+
+    if (!late && !lost)
+        return;
+    kvmig__detail_str(&detail, "source", report->file);
+    if (report->where)
+        kvmig__detail_str(&detail, "where", report->where);
+    if (report->evidence)
+        kvmig__detail_str(&detail, "evidence", report->evidence);
+    kvmig__case_note(c, late ? "DEADLINE_PASSED" : "CONNECTION_LOST", KVMIG_SEVERITY_WARN, kvmig__strdup(c->vm_object),
+                     &detail,
+                     late ? "Mend what did not answer in time, or give it more time."
+                          : "See why the daemon ended or the network broke; what was going on is told by both hosts.",
+                     "%s", report->message ? report->message : "the report does not say more");
+}
+
+/* ---- how it ended ---- */
+
+void kvmig__diagnose_report(struct kvmig__case *c)
+{
+    static const struct {
+        const char *outcome, *state;
+    } ends[] = { { "Succeeded", "SUCCEEDED" }, { "Failed", "FAILED" }, { "Cancelled", "CANCELLED" } };
+    const struct kvmig__fact_report *report = c->report;
+
+    if (!report)
+        return;
+    c->unproven = kvmig__str_eq(report->outcome, "Indeterminate");
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++)
+        if (kvmig__str_eq(report->outcome, ends[i].outcome))
+            kvmig__case_state(c, KVMIG__KNOWN_ENDED, ends[i].state, "kvmig's report: %s",
+                              report->message ? report->message : report->outcome);
+    for (size_t i = 0; i < report->notices.n; i++)
+        note(c, &report->notices.v[i]);
+    note_error(c);
+}
+
+/* What the report could not prove, and both sides do not show now either. */
+void kvmig__diagnose_unproven(struct kvmig__case *c)
+{
+    static const char *const proofs[] = { "SPLIT_BRAIN", "VM_LOST", "POSTCOPY_FAILED", "FAILED_SOURCE_PAUSED" };
+    const char *state = "UNDECIDED";
+
+    if (!c->unproven || c->seen_both)
+        return;
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(proofs); i++)
+        if (kvmig__str_eq(c->report->proven, proofs[i]))
+            state = proofs[i];
+    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, state, "kvmig's report: %s",
+                      c->report->message ? c->report->message : "it is not proven where the guest runs");
+}
