@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ struct fixture {
     struct kvmig_drain *drain;
     struct kvmig_drain_run *run;
     struct kvmig_drain_run_opts opts;
-    int n_ends, n_session_ends, n_frees, n_late, running, most_at_once, n_sessions;
+    atomic_int n_ends, n_frees; /* asked for while the library's thread may count */
+    int n_session_ends, n_late, running, most_at_once, n_sessions;
     int32_t end_phase, end_error;
     int cancel_after; /* so many ends of sessions; 0 = never */
     void (*in_on_session)(struct fixture *f); /* NULL = nothing */
@@ -43,9 +45,9 @@ static void on_event(const struct kvmig_event *event, void *user_data)
             assert_int_equal(kvmig_drain_run_cancel(f->run), 0);
         break;
     case KVMIG_EVENT_DRAIN_END:
-        f->n_ends++;
         f->end_phase = kvmig_event_phase(event);
         f->end_error = kvmig_event_error(event) ? kvmig_error_code(kvmig_event_error(event)) : 0;
+        f->n_ends++; /* last: whoever waits for it reads the others */
         break;
     default:
         break;
