@@ -116,6 +116,8 @@ static void look(const struct kvmig__case *c, struct sides *out)
     out->source = c->ask->source_state ? side_of(c->ask->source_state, NULL) : from_facts(c, "source", NULL);
     out->target =
         c->ask->target_state ? side_of(c->ask->target_state, NULL) : from_facts(c, "target", &out->target_migrated);
+    if (out->source == SIDE_POSTCOPY && c->ask->source_state && kvmig__str_starts(c->ask->source_state, "running"))
+        out->source = SIDE_RUNNING; /* no source runs in post-copy */
     if (c->ask->target_state)
         out->target_migrated = says(c->ask->target_state, NULL, "migrated");
     out->job = kvmig__case_job(c) > 0;

@@ -205,13 +205,10 @@ uint64_t kvmig__words_number(const char *text, const char *at, const char *end, 
     bool hex;
     char *digits;
 
+    if (skip_space(at, end) < end && is_digit(*skip_space(at, end)))
+        at = skip_space(at, end); /* perhaps on the next line: a terminal broke it there */
     while (at < end && !is_digit(*at) && *at != '\n')
         at++;
-    if (at < end && *at == '\n') {
-        at = skip_space(at, end); /* a terminal broke the line before the number */
-        if (at < end && !is_digit(*at))
-            at = end;
-    }
     hex = end - at > 2 && at[0] == '0' && (at[1] == 'x' || at[1] == 'X') && is_hex(at[2]);
     digits = whole(text, at + (hex ? 2 : 0), end, hex ? is_hex : is_digit, " ,;.)\n", &after);
     if (!digits || strlen(digits) > 19) {

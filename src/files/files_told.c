@@ -237,10 +237,10 @@ static void take_job(struct kvmig__files_load *load, const char *text)
 
 /* ---- texts ---- */
 
-/* A line of YAML that only objects of Kubernetes, observations and rows have. */
+/* A line of YAML that only an object of Kubernetes, an observation or a set of rows has. */
 static bool is_yaml(const char *text)
 {
-    static const char *const keys[] = { "apiVersion:", "kind:", "observation:", "database:" };
+    static const char *const keys[] = { "apiVersion:", "kind:", "observation:", "database: OVN_", "database: Open_" };
 
     for (const char *at = text; at; at = strchr(at, '\n'), at = at ? at + 1 : NULL) {
         const char *begin = kvmig__str_starts(at, "- ") ? at + 2 : at;
@@ -384,15 +384,15 @@ static bool is_list(const char *begin)
 
 bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length)
 {
-    const char *after_mark = kvmig__str_starts(text, "\xef\xbb\xbf") ? text + 3 : text;
-    const char *begin = after_mark + strspn(after_mark, " \t\r\n");
+    const char *start = kvmig__str_starts(text, "\xef\xbb\xbf") ? text + 3 : text; /* what some editors put first */
+    const char *begin = start + strspn(start, " \t\r\n");
     const enum shape shape = *begin == '{' ? shape_of(begin) : SHAPE_LOG;
 
     if (!*begin || is_list(begin) || shape == SHAPE_OTHER || load->files->facts->texts.n >= KVMIG__FILES_ITEMS)
         return false;
     if (shape == SHAPE_JOB)
-        return take_lines(load, text);
-    if (is_yaml(text))
+        return take_lines(load, start);
+    if (is_yaml(start))
         return false;
     take_job(load, text);
     take_any(load, text, length); /* somebody's terminal may show more than the job */
