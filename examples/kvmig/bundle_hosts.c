@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * What libvirt hosts tell for a bundle: the VM's XML (without secrets: they are never asked for), capabilities, state, versions, and the
- * statistics of its job. One child process per host, with a deadline.
+ * statistics of its job; and the request that says which file is of which host. One child process per host, with a deadline.
  */
 #include <errno.h>
 #include <signal.h>
@@ -160,7 +160,16 @@ static void name_host(struct host *host)
             *p = '_';
 }
 
-static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side)
+/* Of the default accelerator, or, where the host has none, of emulation. */
+static char *domain_capabilities(virConnectPtr conn)
+{
+    char *text = virConnectGetDomainCapabilities(conn, NULL, NULL, NULL, NULL, 0);
+
+    return text ? text : virConnectGetDomainCapabilities(conn, NULL, NULL, NULL, "qemu", 0);
+}
+
+/* tell: where the name of the host is written, for the parent. */
+static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side, int tell)
 {
     struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "" };
     virDomainPtr domain;
@@ -168,13 +177,15 @@ static int ask_host(const struct settings *settings, const char *dir, const char
     if (!host.conn)
         return 1;
     name_host(&host);
+    if (write(tell, host.name, strlen(host.name)) < 0)
+        return 1;
     domain = virDomainLookupByName(host.conn, settings->vm);
     if (!domain)
         domain = virDomainLookupByUUIDString(host.conn, settings->vm);
     tell_versions(&host);
     tell_state(&host, domain);
     write_text(&host, "capabilities.xml", virConnectGetCapabilities(host.conn));
-    write_text(&host, "domcapabilities.xml", virConnectGetDomainCapabilities(host.conn, NULL, NULL, NULL, NULL, 0));
+    write_text(&host, "domcapabilities.xml", domain_capabilities(host.conn));
     if (domain) {
         write_text(&host, "domain.xml", virDomainGetXMLDesc(domain, 0));
         tell_job(&host, domain);
@@ -201,23 +212,80 @@ static bool wait_for(pid_t child, uint64_t timeout_ms)
     return false;
 }
 
-size_t bundle_hosts(const struct settings *settings, const char *dir)
+/* True if the host answered; name: what it calls itself, which a host may tell and hang after that. */
+static bool ask(const struct settings *settings, const char *dir, const char *uri, const char *side, char name[64])
 {
     const uint64_t timeout_ms = settings->call_timeout_ms ? settings->call_timeout_ms : DEFAULT_TIMEOUT_MS;
+    int told[2];
+    ssize_t n;
+    pid_t child;
+    bool good;
+
+    name[0] = '\0';
+    if (pipe(told) != 0)
+        return false;
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        _exit(ask_host(settings, dir, uri, side, told[1]));
+    close(told[1]);
+    good = child > 0 && wait_for(child, timeout_ms);
+    n = child > 0 ? read(told[0], name, 63) : 0;
+    name[n > 0 ? n : 0] = '\0';
+    close(told[0]);
+    return good;
+}
+
+static void tell_silence(const struct settings *settings, const char *dir, const char *side)
+{
+    struct json_object *json = observation("domain-state");
+    char name[32];
+
+    json_object_object_add(json, "side", json_object_new_string(side));
+    json_object_object_add(json, "domain", json_object_new_string(settings->vm));
+    json_object_object_add(json, "state", json_object_new_string("unreachable"));
+    snprintf(name, sizeof(name), "%s-silent.json", side);
+    bundle_write_json(dir, name, json);
+}
+
+static void add_files_of(struct json_object *hosts, const char *host)
+{
+    static const char *const files[] = { "capabilities.xml", "domcapabilities.xml", "domain.xml" };
+    struct json_object *list = json_object_new_array();
+    char name[128];
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(name, sizeof(name), "%s-%s", host, files[i]);
+        json_object_array_add(list, json_object_new_string(name));
+    }
+    json_object_object_add(hosts, host, list);
+}
+
+size_t bundle_hosts(const struct settings *settings, const char *dir)
+{
+    struct json_object *request = json_object_new_object(), *hosts = json_object_new_object();
     size_t answered = 0;
 
+    json_object_object_add(request, "bundle", json_object_new_boolean(true));
+    json_object_object_add(request, "backend", json_object_new_string("libvirt"));
+    json_object_object_add(request, "vm", json_object_new_string(settings->vm));
     for (size_t i = 0; i < settings->uris.n; i++) {
-        const char *uri = settings->uris.v[i];
-        pid_t child;
+        const char *uri = settings->uris.v[i], *side = i == 0 ? "source" : "target";
+        char name[64];
 
-        fflush(NULL);
-        child = fork();
-        if (child == 0)
-            _exit(ask_host(settings, dir, uri, i == 0 ? "source" : "target"));
-        if (child < 0 || !wait_for(child, timeout_ms))
-            complain("report: %s does not answer; the bundle says nothing of it", uri);
-        else
+        if (ask(settings, dir, uri, side, name)) {
             answered++;
+        } else {
+            complain("report: %s does not answer; the bundle says that, and nothing else of it", uri);
+            tell_silence(settings, dir, side);
+        }
+        if (!*name)
+            continue;
+        add_files_of(hosts, name);
+        if (!json_member(request, side))
+            json_object_object_add(request, side, json_object_new_string(name));
     }
+    json_object_object_add(request, "hosts", hosts);
+    bundle_write_json(dir, BUNDLE_REQUEST, request);
     return answered;
 }

@@ -37,6 +37,7 @@ static struct json_object *table(const char *database, const char *name, const c
 static struct json_object *lsp_row(struct json_object *lsp)
 {
     struct json_object *row = json_object_new_object(), *options = json_object_new_array();
+    struct json_object *ids = json_object_new_array();
     const char *uuid = json_text(lsp, "uuid");
 
     map_add(options, "requested-chassis", json_text(lsp, "requested_chassis"));
@@ -46,6 +47,8 @@ static struct json_object *lsp_row(struct json_object *lsp)
     json_object_object_add(row, "name", json_object_get(json_member(lsp, "name")));
     json_object_object_add(row, "type", json_object_new_string(""));
     json_object_object_add(row, "options", pair("map", options));
+    map_add(ids, "kvmig-owner", json_text(lsp, "owner"));
+    json_object_object_add(row, "external_ids", pair("map", ids));
     return row;
 }
 
@@ -82,6 +85,22 @@ static void add_interfaces(struct json_object *tables, struct json_object *lsp)
     }
 }
 
+static struct json_object *chassis_rows(struct json_object *hosts)
+{
+    struct json_object *rows = json_object_new_array(), *row;
+
+    if (!json_object_is_type(hosts, json_type_object))
+        return rows;
+    json_object_object_foreach(hosts, chassis, host)
+    {
+        row = json_object_new_object();
+        json_object_object_add(row, "name", json_object_new_string(chassis));
+        json_object_object_add(row, "hostname", json_object_get(host));
+        json_object_array_add(rows, row);
+    }
+    return rows;
+}
+
 bool bundle_port(struct json_object *port, const char *dir)
 {
     struct json_object *lsps = json_member(port, "lsps"), *tables = json_object_new_array();
@@ -97,5 +116,7 @@ bool bundle_port(struct json_object *port, const char *dir)
     }
     json_object_array_add(tables, table("OVN_Northbound", "Logical_Switch_Port", NULL, ports));
     json_object_array_add(tables, table("OVN_Southbound", "Port_Binding", NULL, bindings));
+    json_object_array_add(tables,
+                          table("OVN_Southbound", "Chassis", NULL, chassis_rows(json_member(port, "chassis_hosts"))));
     return bundle_write_json(dir, "ovn-rows.json", tables);
 }

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "tool.h"
+#include "bundle.h"
 
 /* ---- what the request says beside what a plan would be asked ---- */
 
@@ -162,14 +163,41 @@ static int diagnose(const struct view *view, const struct settings *settings)
     return EXIT_OK;
 }
 
+/* The request of the bundle that is all there is to look at; owned, NULL if it is none. */
+static char *request_of_bundle(const struct settings *settings)
+{
+    struct json_object *request = NULL;
+    char *path = NULL;
+    bool is_one = false;
+
+    if (settings->request_path || settings->files.n != 1)
+        return NULL;
+    if (asprintf(&path, "%s/" BUNDLE_REQUEST, settings->files.v[0]) < 0)
+        abort();
+    if (access(path, R_OK) == 0)
+        request = json_object_from_file(path);
+    is_one = json_true(request, "bundle");
+    json_object_put(request);
+    if (is_one)
+        return path;
+    free(path);
+    return NULL;
+}
+
 static int run(const struct settings *given)
 {
     struct settings settings = *given; /* shallow: with what the request says */
     struct json_object *request = NULL;
     struct view view;
-    int code = request_read(&diagnose_command, &settings, &request);
+    char *own = request_of_bundle(given);
+    int code;
 
+    if (own)
+        settings.request_path = own;
+    code = request_read(&diagnose_command, &settings, &request);
     if (code == 0) {
+        if (!settings.vm)
+            settings.vm = json_text(request, "vm");
         take_request(&settings, request);
         settings.any_files = true;
         code = view_open(&view, &settings);
@@ -178,6 +206,7 @@ static int run(const struct settings *given)
         view_close(&view);
     }
     json_object_put(request);
+    free(own);
     return code;
 }
 

@@ -22,12 +22,12 @@ static const struct member {
     enum json_type type;
     const char *const *words;
 } members[] = {
-    { "backend", json_type_string, backends },   { "intent", json_type_string, intents },
-    { "migration", json_type_string, NULL },     { "node", json_type_string, NULL },
-    { "source", json_type_string, NULL },        { "target", json_type_string, NULL },
-    { "options", json_type_object, NULL },       { "policy", json_type_object, NULL },
-    { "observed", json_type_object, NULL },      { "hosts", json_type_object, NULL },
-    { "volume_changes", json_type_array, NULL },
+    { "backend", json_type_string, backends }, { "intent", json_type_string, intents },
+    { "migration", json_type_string, NULL },   { "node", json_type_string, NULL },
+    { "source", json_type_string, NULL },      { "target", json_type_string, NULL },
+    { "vm", json_type_string, NULL },          { "options", json_type_object, NULL },
+    { "policy", json_type_object, NULL },      { "observed", json_type_object, NULL },
+    { "hosts", json_type_object, NULL },       { "volume_changes", json_type_array, NULL },
 };
 
 static void explain(const struct command *command, const char *path, const char *what, const char *more)

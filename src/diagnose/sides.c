@@ -343,6 +343,17 @@ static void source_is_gone(struct kvmig__case *c, const struct sides *sides)
     }
 }
 
+/* Worth knowing; what it means for the guest is in the verdict. */
+static void note_silence(struct kvmig__case *c, enum side side, const char *code, const char *node)
+{
+    if (side == SIDE_UNREACHABLE)
+        kvmig__case_note(c, code, KVMIG_SEVERITY_INFO,
+                         node ? kvmig__asprintf("node/%s", node)
+                              : kvmig__strdup(kvmig__str_starts(code, "S") ? "source" : "target"),
+                         NULL, "Get an answer from it, or fence it, before anything is done there.",
+                         "This side was asked, and did not answer.");
+}
+
 void kvmig__diagnose_sides(struct kvmig__case *c)
 {
     struct sides sides;
@@ -354,6 +365,8 @@ void kvmig__diagnose_sides(struct kvmig__case *c)
         io_error(c, "target");
     if (sides.source == SIDE_UNKNOWN && sides.target == SIDE_UNKNOWN)
         return;
+    note_silence(c, sides.source, "SOURCE_UNREACHABLE", c->source);
+    note_silence(c, sides.target, "TARGET_UNREACHABLE", c->target);
     c->seen_both = !is_silent(sides.source) && !is_silent(sides.target);
     if (sides.target == SIDE_POSTCOPY_FAILED || sides.target == SIDE_POSTCOPY)
         target_in_postcopy(c, &sides);

@@ -108,6 +108,33 @@ static struct json_object *databases_object(const struct kvmig__ovn_databases *d
     return object;
 }
 
+/* The host name of each chassis that these ports name or are bound to, or that the caller gave a local database of. */
+static bool is_named(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_facts *facts,
+                     const char *chassis)
+{
+    for (size_t i = 0; i < databases->locals.n; i++)
+        if (kvmig__str_eq(databases->locals.v[i].chassis, chassis))
+            return true;
+    for (size_t i = 0; i < facts->lsps.n; i++) {
+        const struct kvmig__ovn_lsp *lsp = &facts->lsps.v[i];
+
+        if (kvmig__str_eq(lsp->chassis, chassis) || kvmig__strlist_has(&lsp->additional, chassis))
+            return true;
+    }
+    return false;
+}
+
+static struct json_object *chassis_object(const struct kvmig__ovn_databases *databases,
+                                          const struct kvmig__ovn_facts *facts)
+{
+    struct json_object *object = json_object_new_object();
+
+    for (size_t i = 0; i < facts->chassis.n; i++)
+        if (is_named(databases, facts, facts->chassis.v[i].name))
+            kvmig__json_add_str(object, facts->chassis.v[i].name, facts->chassis.v[i].hostname);
+    return object;
+}
+
 void kvmig__ovn_add_json(const struct kvmig__ovn_databases *databases, const struct kvmig__ovn_facts *facts,
                          struct json_object *object)
 {
@@ -116,6 +143,7 @@ void kvmig__ovn_add_json(const struct kvmig__ovn_databases *databases, const str
     for (size_t i = 0; i < facts->lsps.n; i++)
         json_object_array_add(lsps, lsp_object(databases, &facts->lsps.v[i]));
     json_object_object_add(object, "lsps", lsps);
+    json_object_object_add(object, "chassis_hosts", chassis_object(databases, facts));
     json_object_object_add(object, "databases", databases_object(databases, facts));
     kvmig__json_add_str(object, "ovn_version", facts->ovn_version);
 }

@@ -96,11 +96,36 @@ bundle() {
     [ -s "$(echo "$tmp"/bundle/*-domain.xml)" ] || fail "kvmig $what: no domain in the bundle"
     run 0 diagnose --vm test "$tmp/bundle" --json
     out_json 'd["verdict"] == "NO_FINDING" and d["vm"] == "test"'
+    # which VM, and whose file is whose, the bundle says itself; the request of any other folder is not taken
+    run 0 diagnose "$tmp/bundle" --json
+    out_json 'd["verdict"] == "NO_FINDING" and d["vm"] == "test"'
+    mkdir "$tmp/folder"
+    cp "$tmp/words" "$tmp/folder"
+    echo '{"vm": "web", "target": "b"}' >"$tmp/folder/request.json"
+    run 0 diagnose "$tmp/folder" --json
+    out_json '"vm" not in d and d["target"] is None'
     run 7 report bundle --vm test -c test:///default -o "$tmp/bundle"
     err_has "$tmp/bundle"
     run 6 report bundle --vm test -c test:///nowhere.xml -o "$tmp/other"
     err_has "test:///nowhere.xml"
+    # what could not be asked is told
+    run 6 report bundle --vm test -c test:///default -c test:///nowhere.xml -o "$tmp/half"
+    grep -q '"target".*"unreachable"' "$tmp/half/target-silent.json" || fail "kvmig $what: the silent host is not told"
+    run 0 diagnose "$tmp/half" --json
+    out_json '"TARGET_UNREACHABLE" in [f["code"] for f in d["findings"]]'
     run 2 report nothing --vm test -c test:///default -o "$tmp/third"
+}
+
+no_secrets() {
+    cat >"$tmp/node.xml" <<'END'
+<node><domain type='test'><name>safe</name><memory>65536</memory><os><type>hvm</type></os><devices>
+<disk type='file' device='disk'><source file='/d'/><target dev='vda' bus='virtio'/></disk>
+<graphics type='vnc' port='5900' passwd='hunter2'/><graphics type='spice' port='5901' passwd='hunter2'/>
+</devices></domain></node>
+END
+    run 0 report bundle --vm safe -c "test://$tmp/node.xml" -o "$tmp/safe"
+    grep -q "vnc" "$tmp"/safe/*-domain.xml || fail "kvmig $what: the domain is not there"
+    ! grep -rq "hunter2" "$tmp/safe" || fail "kvmig $what: a password is in the bundle"
 }
 
 a_story_for_people
@@ -109,5 +134,6 @@ without_evidence_no_cause
 what_cannot_be_used
 kvmigs_own_report
 bundle
+no_secrets
 echo "$n runs"
 exit $bad
