@@ -214,7 +214,10 @@ struct kvmig__marks {
     const char *settled; /* where the last success stands: what is before it is over; NULL = none */
     int64_t settled_ms; /* when; 0 = not known */
 };
-void kvmig__marks_read(struct kvmig__marks *marks, const struct kvmig__case *c, const struct kvmig__said *said);
+struct kvmig__scanner *kvmig__marks_scanner(void); /* for any number of texts */
+/* Objects of the API have no course: no marks. */
+void kvmig__marks_read(struct kvmig__marks *marks, const struct kvmig__scanner *scanner, const struct kvmig__case *c,
+                       const struct kvmig__said *said);
 /* Another attempt begins between the two places. */
 bool kvmig__marks_attempt(const struct kvmig__marks *marks, const char *from, const char *to);
 /* The line at at is about another VM than the case's, as far as that can be told. */

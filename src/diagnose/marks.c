@@ -13,31 +13,26 @@
 
 enum kind { BEGIN, SUCCESS, OWNER };
 
-static const struct {
-    const char *pattern;
-    enum kind kind;
-} kinds[] = {
-    /* libvirt writes these into QEMU's log */
-    { "initiating migration", BEGIN },
-    { "starting up libvirt version", BEGIN },
-    { "-name guest=", OWNER },
-    { "shutting down, reason=migrated", SUCCESS },
-    /* the daemon, at debug level */
-    { "changed state to setup", BEGIN },
-    { "changed state to completed", SUCCESS },
-    /* virsh */
-    { "Migration: [100", SUCCESS },
-    { ": Stopped Migrated", SUCCESS },
-    /* KubeVirt */
-    { "Live migration started", BEGIN },
-    { "Live migration succeeded", SUCCESS },
-    { "reported migration succeeded", SUCCESS },
-    { "VirtualMachineInstance migrated to node", SUCCESS },
-    /* others that drive libvirt or QEMU */
-    { "Migration operation has completed", SUCCESS },
-    { "migration finished successfully", SUCCESS },
-    { "starting migration of VM", BEGIN },
+/* libvirt's words in QEMU's log; the daemon at debug level; virsh; KubeVirt; others that drive libvirt or QEMU. */
+static const char *const patterns[] = {
+    "initiating migration",
+    "starting up libvirt version",
+    "-name guest=",
+    "shutting down, reason=migrated",
+    "changed state to setup",
+    "changed state to completed",
+    "Migration: [100",
+    ": Stopped Migrated",
+    "Live migration started",
+    "Live migration succeeded",
+    "reported migration succeeded",
+    "VirtualMachineInstance migrated to node",
+    "Migration operation has completed",
+    "migration finished successfully",
+    "starting migration of VM",
 };
+static const enum kind kinds[] = { BEGIN, BEGIN,   OWNER,   SUCCESS, BEGIN,   SUCCESS, SUCCESS, SUCCESS,
+                                   BEGIN, SUCCESS, SUCCESS, SUCCESS, SUCCESS, SUCCESS, BEGIN };
 
 static void take(void *user, size_t pattern, const char *at, const char *after)
 {
@@ -48,21 +43,23 @@ static void take(void *user, size_t pattern, const char *at, const char *after)
         marks->n = MAX_MARKS / 2;
     }
     *KVMIG__PUSH(marks) =
-        (struct kvmig__mark){ .at = kinds[pattern].kind == OWNER ? after : at, .kind = (uint32_t)kinds[pattern].kind };
+        (struct kvmig__mark){ .at = kinds[pattern] == OWNER ? after : at, .kind = (uint32_t)kinds[pattern] };
 }
 
-void kvmig__marks_read(struct kvmig__marks *marks, const struct kvmig__case *c, const struct kvmig__said *said)
+struct kvmig__scanner *kvmig__marks_scanner(void)
 {
-    const char *patterns[KVMIG__N_ELEMENTS(kinds)];
+    return kvmig__scanner_new(patterns, KVMIG__N_ELEMENTS(patterns));
+}
+
+void kvmig__marks_read(struct kvmig__marks *marks, const struct kvmig__scanner *scanner, const struct kvmig__case *c,
+                       const struct kvmig__said *said)
+{
     const char *end = said->text + said->length;
-    struct kvmig__scanner *scanner;
 
     *marks = (struct kvmig__marks){ .n = 0 };
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(kinds); i++)
-        patterns[i] = kinds[i].pattern;
-    scanner = kvmig__scanner_new(patterns, KVMIG__N_ELEMENTS(kinds));
+    if (said->of_object)
+        return;
     kvmig__scan(scanner, said->text, end, take, marks);
-    kvmig__scanner_free(scanner);
     for (size_t i = 0; i < marks->n; i++) {
         const char *at = marks->v[i].at;
 

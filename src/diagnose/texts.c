@@ -11,6 +11,7 @@
 
 #define ALSO_WITHIN 1200 /* characters between the two tokens of one statement */
 #define REACH 8192 /* of what belongs to a match */
+#define MAX_CLAIMS 500 /* nobody reads more, and each is compared with all */
 #define MAX_HITS 32 /* of one pattern in one text: logs repeat themselves, and the last ones count */
 #define ATTEMPT_GAP_MS 5000 /* what is told again sooner is the same failure, told by another function */
 
@@ -163,7 +164,7 @@ struct reading { /* of one text after the other */
     const struct kvmig__text_rule **rules;
     size_t n_rules, n;
     struct hits *hits;
-    struct kvmig__scanner *scanner;
+    struct kvmig__scanner *scanner, *of_marks;
     const struct kvmig__said *said;
     struct kvmig__marks marks;
     int64_t settled_ms; /* by any text */
@@ -229,6 +230,10 @@ static struct kvmig__attempts *attempts_of(struct kvmig__case *c, const struct k
         kvmig__asprintf("%s %s %s", match->rule->code, match->object, match->detail.text ? match->detail.text : "");
     struct kvmig__attempts *attempts;
 
+    if (c->attempts.n >= MAX_CLAIMS) {
+        free(key);
+        return NULL;
+    }
     for (size_t i = 0; i < c->attempts.n; i++) {
         if (strcmp(c->attempts.v[i].key, key) == 0) {
             free(key);
@@ -255,6 +260,8 @@ static void count_attempt(const struct reading *r, const struct kvmig__match *ma
     const struct kvmig__said *said = match->said;
     const int64_t at_ms = kvmig__moment_at(said->text, match->at, said->text + said->length);
 
+    if (!attempts)
+        return;
     if (attempts->said != said) {
         attempts->migrations += said->of_object ? 1 : 0;
         attempts->here = 1;
@@ -273,7 +280,7 @@ static void take(const struct reading *r, struct kvmig__match *match)
     const struct kvmig__text_rule *rule = match->rule;
     struct kvmig__case *c = match->c;
 
-    if (rule->extract && !rule->extract(match)) {
+    if (c->findings.n >= MAX_CLAIMS || (rule->extract && !rule->extract(match))) {
         free(match->object);
         free(match->detail.text);
         return;
@@ -414,6 +421,7 @@ static void begin(struct reading *r, struct kvmig__case *c)
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++)
         r->patterns[n++] = ends[i].pattern;
     r->scanner = kvmig__scanner_new(r->patterns, r->n);
+    r->of_marks = kvmig__marks_scanner();
 }
 
 /* A success that no failure follows. */
@@ -442,7 +450,7 @@ static void look_for_successes(struct reading *r)
 
         if (r->c->said.v[i].of_object)
             continue;
-        kvmig__marks_read(&marks, r->c, &r->c->said.v[i]);
+        kvmig__marks_read(&marks, r->of_marks, r->c, &r->c->said.v[i]);
         if (marks.settled_ms > r->settled_ms)
             r->settled_ms = marks.settled_ms;
         free(marks.v);
@@ -461,7 +469,7 @@ void kvmig__diagnose_texts(struct kvmig__case *c)
     look_for_successes(&r);
     for (size_t i = 0; i < c->said.n; i++) {
         r.said = &c->said.v[i];
-        kvmig__marks_read(&r.marks, c, r.said);
+        kvmig__marks_read(&r.marks, r.of_marks, c, r.said);
         read_text(&r);
         if (r.marks.settled && !r.said->of_object)
             success = r.said;
@@ -472,6 +480,7 @@ void kvmig__diagnose_texts(struct kvmig__case *c)
     c->claims = c->findings;
     c->findings = others;
     kvmig__scanner_free(r.scanner);
+    kvmig__scanner_free(r.of_marks);
     free(r.patterns);
     free(r.rules);
     free(r.hits);

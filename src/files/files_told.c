@@ -382,7 +382,7 @@ static bool is_list(const char *begin)
     return next == '{' || next == ']' || next == '[' || next == '"';
 }
 
-bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length)
+static bool take(struct kvmig__files_load *load, const char *text, size_t length)
 {
     const char *start = kvmig__str_starts(text, "\xef\xbb\xbf") ? text + 3 : text; /* what some editors put first */
     const char *begin = start + strspn(start, " \t\r\n");
@@ -397,4 +397,16 @@ bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t 
     take_job(load, text);
     take_any(load, text, length); /* somebody's terminal may show more than the job */
     return true;
+}
+
+bool kvmig__files_told(struct kvmig__files_load *load, const char *text, size_t length)
+{
+    char *copy = kvmig__calloc(length + 1, 1); /* what is read ends where the file ends, without a NUL */
+    bool taken;
+
+    if (length)
+        memcpy(copy, text, length);
+    taken = take(load, copy, length);
+    free(copy);
+    return taken;
 }
