@@ -8,6 +8,7 @@ are, and takes the lab down again. usage: demo.py BUILD-FOLDER [--keep]
 """
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -30,12 +31,16 @@ def run_tool(lab, build, *args):
                           timeout=180).returncode
 
 
-def network_options(ovn, vm):
-    """Take the guest's port along; watch its service from the client's side, by new and by one held connection."""
+def database_options(ovn):
     databases = ["--ovn-nb", ovn.nb_remotes("tcp"), "--ovn-sb", ovn.sb_remotes("tcp")]
     for host in "ab":
         databases += ["--ovs", f"{ovn.chassis(host).name}={ovn.ovs_remote(host)}"]
-    return ["--port", f"ovn:{vm.lsp}", *databases, "--probe", f"tcp:{vm.ip}:{settings.GUEST_HTTP_PORT}",
+    return databases
+
+
+def network_options(ovn, vm):
+    """Take the guest's port along; watch its service from the client's side, by new and by one held connection."""
+    return ["--port", f"ovn:{vm.lsp}", *database_options(ovn), "--probe", f"tcp:{vm.ip}:{settings.GUEST_HTTP_PORT}",
             "--probe", f"echo:{vm.ip}:{settings.GUEST_ECHO_PORT}", "--probe-netns", ovn.client_netns]
 
 
@@ -82,6 +87,16 @@ def show_guest(vm, before):
     return same and whole
 
 
+def diagnose(lab, build, vm, report_file):
+    """Leaves the bundle in the build folder."""
+    bundle = build / "demo-bundle"
+    shutil.rmtree(bundle, ignore_errors=True)
+    run_tool(lab, build, "report", "bundle", "--vm", VM, "--output", bundle, "--lsp", vm.lsp,
+             *database_options(lab.ovn))
+    shutil.copy(report_file, bundle / "report.json")
+    subprocess.run([build / "kvmig", "diagnose", bundle], check=False, timeout=60)
+
+
 def demonstrate(lab, build):
     say("the lab: two hosts with libvirtd, QEMU, Open vSwitch and ovn-controller; OVN's databases; a client")
     lab.up(hosts=2, ovn=True)
@@ -109,6 +124,8 @@ def demonstrate(lab, build):
     whole = show_guest(vm, before)
     say("the report")
     print(report_file.read_text())
+    say("what the doctor makes of a bundle of both hosts, with that report")
+    diagnose(lab, build, vm, report_file)
     return 0 if whole and followed else 1
 
 

@@ -2,7 +2,7 @@
 """The doctor after an accident: collects what a person would have at hand, and asks `kvmig diagnose` what happened.
 
 That is a bundle of both hosts (`kvmig report bundle`, with the port's rows where the test has one), what libvirtd's and
-QEMU's logs of both hosts say since the test began, and what the tool said itself: its report, or its error.
+QEMU's logs of both hosts say since the test began, and the tool's own report.
 """
 import json
 import os
@@ -42,7 +42,7 @@ class Doctor:
                 if data:
                     (folder / f"{host.hostname}-{log.name}").write_bytes(data)
 
-    def collect(self, vm, report=None, said="", port=()):
+    def collect(self, vm, report=None, port=()):
         """The folder; `port` are the options of `report bundle` that name the port and the databases."""
         self._asked += 1
         folder = self._folder / str(self._asked)
@@ -52,30 +52,30 @@ class Doctor:
         self._take_logs(folder, vm)
         if report:
             (folder / "report.json").write_text(json.dumps(report))
-        if said:
-            (folder / "kvmig.txt").write_text(said)
         return folder
 
-    def diagnose(self, vm, *options, **evidence):
+    def diagnose(self, vm, **evidence):
         """What the doctor says of what is left behind."""
         name = vm if isinstance(vm, str) else vm.name
         folder = self.collect(name, **evidence)
-        code, out, err = self._tool.run_local("diagnose", "--vm", name, "--json", *options, folder)
+        code, out, err = self._tool.run_local("diagnose", "--json", folder)
         assert code == 0, (code, err)
         diagnosis = json.loads(out)
         diagnosis["folder"] = str(folder)
+        assert diagnosis["vm"] == name, self._story(diagnosis)
         return diagnosis
 
-    def expect(self, verdict, vm, *options, finding=None, **evidence):
-        """The verdict must be this one (or one of these), and the finding among those that are there."""
-        diagnosis = self.diagnose(vm, *options, **evidence)
+    def expect(self, verdict, vm, finding=None, naming="", **evidence):
+        """The verdict must be this one (or one of these), and the finding among those that are there.
+
+        `naming` must stand in the summary, or in what a finding says.
+        """
+        diagnosis = self.diagnose(vm, **evidence)
         verdicts = (verdict,) if isinstance(verdict, str) else verdict
-        if os.environ.get("OBSERVE"):
-            print(self._story(diagnosis), verdict, finding)
-            return diagnosis
         codes = {f["code"] for f in diagnosis["findings"]}
         assert diagnosis["verdict"] in verdicts, self._story(diagnosis)
         assert finding is None or finding in codes, self._story(diagnosis)
+        assert naming in diagnosis["summary"] + json.dumps(diagnosis["findings"]), self._story(diagnosis)
         return diagnosis
 
     @staticmethod

@@ -68,8 +68,8 @@ def test_host_that_hangs_leaves_it_undecided(lab, tool, doctor, make_vm):
     code, location = tool.where(vm, "--call-timeout", "3000")
     assert location["verdict"] == "UNDECIDED" and action_codes(location) in ([], ["WAIT"])
     assert code != 0
-    diagnosis = doctor.diagnose(vm)
-    assert diagnosis["verdict"] in ("UNDECIDED", "NO_FINDING") and not diagnosis["actions"], diagnosis
+    diagnosis = doctor.expect(("UNDECIDED", "NO_FINDING"), vm, finding="TARGET_UNREACHABLE")
+    assert not diagnosis["actions"], diagnosis
     b.daemon("continue")
 
 
@@ -82,7 +82,8 @@ def test_paused_target_of_a_strict_handover_can_be_resumed(lab, tool, doctor, ma
     code, location = tool.where(vm)
     assert location["verdict"] == "TARGET_PAUSED" and action_codes(location) == ["RESUME_TARGET"]
     assert vm.states()["b"].startswith("paused")
-    doctor.expect("TARGET_PAUSED", vm)
+    diagnosis = doctor.expect("SUCCEEDED", vm)
+    assert action_codes(diagnosis) == ["RESUME_TARGET"]
     code, location = tool.where(vm, "--apply", "RESUME_TARGET")
     assert code == 0 and location["verdict"] == "SUCCEEDED"
     guest.assert_running("b")
