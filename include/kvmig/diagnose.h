@@ -48,6 +48,9 @@ struct kvmig_diagnose_opts {
     uint64_t progress_timeout_s; /**< the platform's limit of time without progress; 0 = not known */
 };
 
+/** "look", "cancel", "rollback", "drain"; NULL if unknown. Static. Threads: any. Since: 0.1.0 */
+KVMIG_API const char *kvmig_intent_name(int32_t intent);
+
 /** Begins a struct kvmig_diagnose_opts: zero, but for its size. Since: 0.1.0 */
 #define KVMIG_DIAGNOSE_OPTS_INIT KVMIG_OPTS_INIT(kvmig_diagnose_opts)
 /** As kvmig_plan_opts_init(). Returns 0. Threads: any. Errors: -EINVAL. Since: 0.1.0 */

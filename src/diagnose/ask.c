@@ -12,6 +12,16 @@ int32_t kvmig_diagnose_opts_init(struct kvmig_diagnose_opts *opts, size_t size)
     return kvmig__opts_init(opts, size, "kvmig_diagnose_opts_init");
 }
 
+const char *kvmig_intent_name(int32_t intent)
+{
+    static const char *const names[] = { [KVMIG_INTENT_LOOK] = "look",
+                                         [KVMIG_INTENT_CANCEL] = "cancel",
+                                         [KVMIG_INTENT_ROLLBACK] = "rollback",
+                                         [KVMIG_INTENT_DRAIN] = "drain" };
+
+    return intent >= 0 && (size_t)intent < KVMIG__N_ELEMENTS(names) ? names[intent] : NULL;
+}
+
 static int32_t refuse(const char *option, const char *hint, const char *message)
 {
     char *place = kvmig__asprintf("%s, option %s", WHERE, option);

@@ -22,6 +22,10 @@ use() { # header
         ;;
     error.h) echo 'return kvmig_error_code(kvmig_error_last());' ;;
     event.h) echo 'return kvmig_phase_is_terminal(KVMIG_PHASE_RUNNING);' ;;
+    diagnose.h)
+        echo 'struct kvmig_diagnose_opts opts = KVMIG_DIAGNOSE_OPTS_INIT; struct kvmig_diagnosis *diagnosis;'
+        echo 'opts.intent = KVMIG_INTENT_CANCEL; return kvmig_cluster_diagnose(NULL, &opts, &diagnosis);'
+        ;;
     drain.h)
         echo 'struct kvmig_drain_opts opts = KVMIG_DRAIN_OPTS_INIT; struct kvmig_drain *drain;'
         echo 'struct kvmig_drain_run_opts run_opts = KVMIG_DRAIN_RUN_OPTS_INIT;'

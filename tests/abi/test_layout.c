@@ -32,6 +32,21 @@ NEXT(kvmig_context_opts, flags, log_level, 12);
 NEXT(kvmig_context_opts, log_level, on_log, 16);
 LAST(kvmig_context_opts, on_log, 40);
 
+FIRST(kvmig_diagnose_opts, size);
+NEXT(kvmig_diagnose_opts, size, plan, 8);
+NEXT(kvmig_diagnose_opts, plan, migration, 16);
+NEXT(kvmig_diagnose_opts, migration, node, 24);
+NEXT(kvmig_diagnose_opts, node, intent, 32);
+NEXT(kvmig_diagnose_opts, intent, migrate_rc, 36);
+NEXT(kvmig_diagnose_opts, migrate_rc, source_state, 40);
+NEXT(kvmig_diagnose_opts, source_state, target_state, 48);
+NEXT(kvmig_diagnose_opts, target_state, job, 56);
+NEXT(kvmig_diagnose_opts, job, postcopy_started, 64);
+NEXT(kvmig_diagnose_opts, postcopy_started, reserved, 68);
+NEXT(kvmig_diagnose_opts, reserved, events_now_s, 72);
+NEXT(kvmig_diagnose_opts, events_now_s, progress_timeout_s, 80);
+LAST(kvmig_diagnose_opts, progress_timeout_s, 88);
+
 FIRST(kvmig_drain_opts, size);
 NEXT(kvmig_drain_opts, size, nodes, 8);
 NEXT(kvmig_drain_opts, nodes, n_nodes, 16);
