@@ -234,6 +234,8 @@ struct kvmig__match {
     char *object; /* what the finding is about; NULL = the rule's; owned */
     struct kvmig__detail detail;
 };
+/* What stands quoted behind the pattern becomes evidence. Returns true, as extract may. (texts.c) */
+bool kvmig__match_quoted(struct kvmig__match *match, const char *key);
 struct kvmig__text_rule {
     const char *pattern;
     const char *also; /* must follow within some lines; NULL */
