@@ -6,11 +6,20 @@
 
 #include <stdlib.h>
 
+#define MAX_OF_CODE                                                                                                    \
+    256 /* objects that one code is told of: of more nobody reads, and each costs a look at all others */
+
+/* Or others of that code are, so many that one more says nothing new. */
 static bool is_there(const struct kvmig_findings *list, const char *code, const char *object)
 {
-    for (size_t i = 0; i < list->n; i++)
-        if (kvmig__str_eq(list->v[i].code, code) && kvmig__str_eq(list->v[i].object, object))
+    size_t same = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (!kvmig__str_eq(list->v[i].code, code))
+            continue;
+        if (++same >= MAX_OF_CODE || kvmig__str_eq(list->v[i].object, object))
             return true;
+    }
     return false;
 }
 
