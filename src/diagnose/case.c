@@ -6,11 +6,20 @@
 
 #include <stdlib.h>
 
+#define MAX_OF_CODE                                                                                                    \
+    256 /* objects that one code is told of: of more nobody reads, and each costs a look at all others */
+
+/* Or others of that code are, so many that one more says nothing new. */
 static bool is_there(const struct kvmig_findings *list, const char *code, const char *object)
 {
-    for (size_t i = 0; i < list->n; i++)
-        if (kvmig__str_eq(list->v[i].code, code) && kvmig__str_eq(list->v[i].object, object))
+    size_t same = 0;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (!kvmig__str_eq(list->v[i].code, code))
+            continue;
+        if (++same >= MAX_OF_CODE || kvmig__str_eq(list->v[i].object, object))
             return true;
+    }
     return false;
 }
 
@@ -111,13 +120,24 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
     return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
 }
 
+const struct kvmig__fact_domain_state *kvmig__case_seen(const struct kvmig__case *c, const char *side)
+{
+    for (size_t i = c->facts->states.n; i-- > 0;) {
+        const struct kvmig__fact_domain_state *seen = &c->facts->states.v[i];
+
+        if (kvmig__str_eq(seen->side, side) && kvmig__case_is_of(c, seen->domain))
+            return seen;
+    }
+    return NULL;
+}
+
 bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side)
 {
     const char *state = kvmig__str_eq(side, "source") ? c->ask->source_state : c->ask->target_state;
+    const struct kvmig__fact_domain_state *seen = kvmig__case_seen(c, side);
 
-    for (size_t i = 0; i < c->facts->states.n && !state; i++)
-        if (kvmig__str_eq(c->facts->states.v[i].side, side))
-            state = c->facts->states.v[i].state;
+    if (!state && seen)
+        state = seen->state;
     return state && (kvmig__str_starts(state, "absent") || kvmig__str_starts(state, "shut off"));
 }
 

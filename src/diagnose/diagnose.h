@@ -135,6 +135,10 @@ void kvmig__case_override(struct kvmig__case *c, const char *code, const char *w
 void kvmig__case_drop(struct kvmig_findings *list, const char *code);
 /* Whether a job runs on the source, as it was observed: 1, -1 = none does, 0 = not known. */
 int32_t kvmig__case_job(const struct kvmig__case *c);
+/* What was observed last of the VM's domain on that side; NULL = nothing. */
+const struct kvmig__fact_domain_state *kvmig__case_seen(const struct kvmig__case *c, const char *side);
+/* An observation may be of that VM: it names it, or nobody. */
+bool kvmig__case_is_of(const struct kvmig__case *c, const char *domain);
 /* The host of that side ("source", "target") was asked, and has no such domain. */
 bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side);
 /* The node where the guest is proven to run; NULL = that is not proven. After sides.c. */
@@ -234,6 +238,8 @@ struct kvmig__match {
     char *object; /* what the finding is about; NULL = the rule's; owned */
     struct kvmig__detail detail;
 };
+/* What stands quoted behind the pattern becomes evidence. Returns true, as extract may. (texts.c) */
+bool kvmig__match_quoted(struct kvmig__match *match, const char *key);
 struct kvmig__text_rule {
     const char *pattern;
     const char *also; /* must follow within some lines; NULL */

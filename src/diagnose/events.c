@@ -180,7 +180,7 @@ static void judge_failure(struct kvmig__case *c, const struct seen *seen)
     }
     kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED_SOURCE_PAUSED",
                       "the source could not be resumed after the migration had failed");
-    if (seen->target.gone)
+    if (seen->target.gone && seen->target.resumed_s < 0) /* it never ran there */
         kvmig__case_act(c, "RESUME_SOURCE", kvmig__strdup(c->vm_object), NULL,
                         "Mend what kept it from resuming, then resume it: the target's copy has failed.");
 }

@@ -344,6 +344,7 @@ static void forbid(struct kvmig__case *c)
 
 void kvmig__diagnose_intent(struct kvmig__case *c)
 {
+    forbid(c); /* by what is; then by what the answer has become */
     switch (c->ask->intent) {
     case KVMIG_INTENT_CANCEL:
         cancel(c);

@@ -183,6 +183,8 @@ void kvmig__diagnose_kube(struct kvmig__case *c)
     kvmig_explanation_unref(explanation);
     if (!c->target)
         c->target = c->follow.target_node;
+    if (c->follow.end == KVMIG__END_STAYED) /* whatever the cause */
+        kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the migration is over, and the guest runs on the source");
     look_at_pause(c);
     look_at_switch(c);
 }

@@ -88,10 +88,20 @@ static bool is_ours(const struct kvmig__case *c, const char *name)
 
     if (!strcmp(name, c->vm) || !strcmp(name, own))
         return true;
+    if (slash && slash > c->vm && strpbrk(name, "_/") && length == strlen(c->vm)) /* of that namespace, and no other */
+        return !strncmp(name, c->vm, (size_t)(slash - c->vm)) && !strcmp(name + (slash - c->vm) + 1, own) &&
+               strchr("_/", name[slash - c->vm]);
     if ((c->vmi && kvmig__str_eq(name, c->vmi->meta.uid)) || (c->domain && kvmig__str_eq(name, c->domain->uuid)))
         return true;
     return length > own_length && !strcmp(name + length - own_length, own) &&
            strchr("_/", name[length - own_length - 1]);
+}
+
+bool kvmig__case_is_of(const struct kvmig__case *c, const char *domain)
+{
+    if (!domain || !c->vm || (kvmig__is_uuid(c->vm) && !c->domain && !c->vmi))
+        return true;
+    return is_ours(c, domain);
 }
 
 /* A name of JSON that is not the VM's: of a migration or a pod. */

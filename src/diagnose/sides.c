@@ -12,8 +12,10 @@ enum side {
     SIDE_UNKNOWN, /* nobody looked */
     SIDE_UNREACHABLE,
     SIDE_ABSENT,
-    SIDE_ENDED, /* shut off after a migration, or it is not told why; crashed */
+    SIDE_ENDED, /* shut off, and it is not told that it has run */
     SIDE_STOPPED, /* shut off by the guest or by somebody */
+    SIDE_LEFT, /* shut off because it went elsewhere: it was migrated, or saved */
+    SIDE_CRASHED,
     SIDE_RUNNING,
     SIDE_MIGRATING, /* paused by the migration, or not started yet */
     SIDE_POSTCOPY,
@@ -46,6 +48,16 @@ static enum side side_of_paused(const char *state, const char *reason)
     return SIDE_PAUSED;
 }
 
+static enum side side_of_off(const char *state, const char *reason)
+{
+    if (says(state, reason, "panicked") || says(state, NULL, "(shutdown") ||
+        (reason && kvmig__str_starts(reason, "shutdown")))
+        return SIDE_STOPPED;
+    if (says(state, reason, "migrated") || says(state, reason, "saved"))
+        return SIDE_LEFT;
+    return kvmig__str_starts(state, "crashed") ? SIDE_CRASHED : SIDE_ENDED;
+}
+
 /* state may hold the reason, as virsh prints it: "paused (migrating)". */
 static enum side side_of(const char *state, const char *reason)
 {
@@ -57,14 +69,12 @@ static enum side side_of(const char *state, const char *reason)
         return SIDE_ABSENT;
     if (kvmig__str_starts(state, "shut off") || kvmig__str_starts(state, "shutoff") ||
         kvmig__str_starts(state, "crashed"))
-        return says(state, reason, "(shutdown") || (reason && kvmig__str_starts(reason, "shutdown")) ? SIDE_STOPPED
-                                                                                                     : SIDE_ENDED;
+        return side_of_off(state, reason);
     if (says(state, reason, "post-copy failed"))
         return SIDE_POSTCOPY_FAILED;
     if (says(state, reason, "post-copy"))
         return SIDE_POSTCOPY;
-    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "blocked") ||
-        kvmig__str_starts(state, "no state"))
+    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "blocked"))
         return SIDE_RUNNING;
     return kvmig__str_starts(state, "paused") ? side_of_paused(state, reason) : SIDE_UNKNOWN;
 }
@@ -72,24 +82,33 @@ static enum side side_of(const char *state, const char *reason)
 struct sides {
     enum side source, target;
     bool target_migrated; /* it is told that it came by a migration */
+    bool target_came; /* or that somebody resumed it, as a strict hand-over does */
+    bool target_booted; /* it was started there: what runs is another life of the guest */
     bool job; /* one is said to run */
     bool no_job; /* none is said to */
     bool began_postcopy, never_postcopy;
     bool returned, failed; /* what is known of the call or record: success, failure */
 };
 
-static enum side from_facts(const struct kvmig__case *c, const char *side, bool *migrated)
+static enum side look_at_source(const struct kvmig__case *c)
 {
-    for (size_t i = c->facts->states.n; i-- > 0;) { /* what was seen last */
-        const struct kvmig__fact_domain_state *told = &c->facts->states.v[i];
+    const struct kvmig__fact_domain_state *told = kvmig__case_seen(c, "source");
 
-        if (!kvmig__str_eq(told->side, side))
-            continue;
-        if (migrated)
-            *migrated = says(told->state, told->reason, "migrated");
-        return side_of(told->state, told->reason);
-    }
-    return SIDE_UNKNOWN;
+    if (c->ask->source_state)
+        return side_of(c->ask->source_state, NULL);
+    return told ? side_of(told->state, told->reason) : SIDE_UNKNOWN;
+}
+
+static void look_at_target(const struct kvmig__case *c, struct sides *out)
+{
+    const struct kvmig__fact_domain_state *told = kvmig__case_seen(c, "target");
+    const char *state = c->ask->target_state ? c->ask->target_state : told ? told->state : NULL;
+    const char *reason = c->ask->target_state || !told ? NULL : told->reason;
+
+    out->target = side_of(state, reason);
+    out->target_migrated = out->target == SIDE_RUNNING && says(state, reason, "migrated");
+    out->target_came = out->target_migrated || (out->target == SIDE_RUNNING && says(state, reason, "unpaused"));
+    out->target_booted = out->target == SIDE_RUNNING && says(state, reason, "booted");
 }
 
 static bool is_failure(const char *state)
@@ -113,13 +132,10 @@ static void look(const struct kvmig__case *c, struct sides *out)
     const char *job = c->ask->job;
 
     *out = (struct sides){ .source = SIDE_UNKNOWN };
-    out->source = c->ask->source_state ? side_of(c->ask->source_state, NULL) : from_facts(c, "source", NULL);
-    out->target =
-        c->ask->target_state ? side_of(c->ask->target_state, NULL) : from_facts(c, "target", &out->target_migrated);
+    out->source = look_at_source(c);
+    look_at_target(c, out);
     if (out->source == SIDE_POSTCOPY && c->ask->source_state && kvmig__str_starts(c->ask->source_state, "running"))
         out->source = SIDE_RUNNING; /* no source runs in post-copy */
-    if (c->ask->target_state)
-        out->target_migrated = says(c->ask->target_state, NULL, "migrated");
     out->job = kvmig__case_job(c) > 0;
     out->no_job = kvmig__case_job(c) < 0;
     for (size_t i = c->facts->jobs.n; i-- > 0 && !job;)
@@ -136,7 +152,8 @@ static void look(const struct kvmig__case *c, struct sides *out)
 
 static bool holds_none(enum side side)
 {
-    return side == SIDE_ABSENT || side == SIDE_ENDED || side == SIDE_STOPPED;
+    return side == SIDE_ABSENT || side == SIDE_ENDED || side == SIDE_STOPPED || side == SIDE_LEFT ||
+           side == SIDE_CRASHED;
 }
 
 static bool is_silent(enum side side)
@@ -190,8 +207,14 @@ static void succeeded(struct kvmig__case *c, const struct sides *sides)
         prove(c, "SUCCEEDED", "the guest is on the target");
 }
 
+/* Only a target that is told to have come by the migration is known to hold the source's state; and a source of which it is not told
+ * why it is paused may still be serving post-copy. */
 static void drop_source(struct kvmig__case *c, const struct sides *sides)
 {
+    if (!sides->target_came && !sides->returned)
+        return;
+    if (sides->source == SIDE_PAUSED && !sides->target_migrated && !sides->returned && !sides->never_postcopy)
+        return;
     if (is_held(sides->source) || sides->source == SIDE_POSTCOPY)
         act(c, "DESTROY_SOURCE", "Destroy the source's copy, which is paused and old: the guest runs on the target.");
 }
@@ -236,13 +259,20 @@ static void target_runs(struct kvmig__case *c, const struct sides *sides)
         running(c, "the job is in the middle of its switch");
         return;
     }
+    if (sides->target_booted && is_held(sides->source)) {
+        prove(c, "UNDECIDED",
+              "the target was booted, not migrated to, and the source's paused copy may be the only one of its state");
+        return;
+    }
     succeeded(c, sides);
     drop_source(c, sides);
 }
 
 static void target_in_postcopy(struct kvmig__case *c, const struct sides *sides)
 {
-    if (sides->target == SIDE_POSTCOPY_FAILED) {
+    if (sides->target == SIDE_POSTCOPY_FAILED && sides->source == SIDE_RUNNING) {
+        prove(c, "UNDECIDED", "the source runs the guest, and the target holds a newer copy that is stopped");
+    } else if (sides->target == SIDE_POSTCOPY_FAILED) {
         prove(c, "POSTCOPY_FAILED", "the link was lost in post-copy, and the guest is stopped on the target");
         if (!holds_none(sides->source) && sides->source != SIDE_UNREACHABLE)
             act(c, "POSTCOPY_RECOVER", "Migrate again with POSTCOPY_RESUME once the hosts reach each other.");
@@ -269,14 +299,20 @@ static void source_stands(struct kvmig__case *c, const struct sides *sides)
             prove(c, "VM_LOST", "post-copy had begun, and the target's copy, the newest one, is gone");
         else
             prove(c, "POSTCOPY_FAILED", "post-copy had begun, and the target does not run the guest");
-    } else if (sides->target == SIDE_USER) {
+    } else if (sides->target == SIDE_USER || sides->target == SIDE_IO_ERROR || sides->target == SIDE_API_ERROR) {
         prove(c, "UNDECIDED", "both copies are paused, and either may be the whole one");
+    } else if (sides->target == SIDE_STOPPED || sides->target == SIDE_LEFT) {
+        prove(
+            c, "UNDECIDED",
+            "the source is paused, and the target has run the guest since: the source's memory may not fit its disks");
     } else {
         prove(c, "FAILED_SOURCE_PAUSED",
               "the migration left the guest paused on the source, and the target does not run it");
         if (sides->source == SIDE_PAUSED && !sides->never_postcopy)
             return; /* post-copy is not ruled out by how it is paused */
-        if (!holds_none(sides->target))
+        if (sides->target != SIDE_ABSENT && sides->target != SIDE_MIGRATING)
+            return; /* it may have run there, and been stopped since: resolver.c, OFF_SINCE */
+        if (sides->target == SIDE_MIGRATING)
             act(c, "DESTROY_TARGET", "Destroy the target's copy, which never ran, before the source is resumed.");
         act(c, "RESUME_SOURCE", "Resume the guest on the source: the target is proven to hold no running copy.");
     }
@@ -304,6 +340,10 @@ static void source_runs(struct kvmig__case *c, const struct sides *sides)
         prove(c, "UNDECIDED", "the call returned success, and the source runs the guest: look at both sides again");
         return;
     }
+    if (sides->target == SIDE_IO_ERROR) {
+        prove(c, "UNDECIDED", "the source runs the guest, and the target holds a copy that has run, too");
+        return;
+    }
     if (is_held(sides->target) && !sides->no_job && !sides->failed) {
         running(c, "the source runs the guest, and the target waits for it");
         return;
@@ -311,11 +351,21 @@ static void source_runs(struct kvmig__case *c, const struct sides *sides)
     c->located = true;
     if (sides->failed || c->unproven || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest goes on running on the source");
-    if (is_held(sides->target))
-        act(c, "DESTROY_TARGET", "Destroy the target's copy, which never ran: the source runs the guest.");
+    if (is_held(sides->target) && sides->target != SIDE_PAUSED) /* of that one it is not told why */
+        act(c, "DESTROY_TARGET", "Destroy the target's copy, which is not needed: the source runs the guest.");
 }
 
 /* ---- the source holds nothing ---- */
+
+/* The target holds all of the guest: nothing but a migration that was complete leaves it paused so. A source that crashed, or that the
+ * guest or somebody shut down, has not left by one. */
+static bool is_whole(const struct sides *sides)
+{
+    if (sides->source == SIDE_CRASHED || sides->source == SIDE_STOPPED)
+        return false;
+    return sides->target == SIDE_USER || sides->target == SIDE_API_ERROR ||
+           (sides->target == SIDE_PAUSED && (sides->returned || sides->source == SIDE_LEFT));
+}
 
 static void source_is_gone(struct kvmig__case *c, const struct sides *sides)
 {
@@ -331,13 +381,15 @@ static void source_is_gone(struct kvmig__case *c, const struct sides *sides)
             prove(c, "NOTHING_TO_MIGRATE", "the guest was shut down");
         else
             prove(c, "VM_LOST", "neither side has the guest");
-    } else if (sides->target == SIDE_USER || sides->target == SIDE_PAUSED) {
+    } else if (is_whole(sides)) {
         succeeded(c, sides);
         act(c, "RESUME_TARGET",
             "Resume the guest on the target, unless it was meant to be paused: it is whole there, and "
             "the source holds no copy.");
-    } else if (sides->target == SIDE_IO_ERROR) {
+    } else if (sides->source != SIDE_CRASHED && sides->target == SIDE_IO_ERROR) {
         succeeded(c, sides);
+    } else if (sides->target != SIDE_MIGRATING || sides->returned || sides->source == SIDE_LEFT) {
+        prove(c, "UNDECIDED", "the source does not hold the guest, and nothing tells whether the target got all of it");
     } else {
         prove(c, "VM_LOST", "the source is gone, and the target never got all of the guest");
     }

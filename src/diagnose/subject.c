@@ -81,24 +81,31 @@ static void find_nodes(struct kvmig__case *c)
         c->source = c->report->source;
     if (c->report && !c->target)
         c->target = c->report->target;
-    for (size_t i = 0; i < c->facts->states.n; i++) {
-        const struct kvmig__fact_domain_state *told = &c->facts->states.v[i];
+    if (!c->source && kvmig__case_seen(c, "source"))
+        c->source = kvmig__case_seen(c, "source")->node;
+    if (!c->target && kvmig__case_seen(c, "target"))
+        c->target = kvmig__case_seen(c, "target")->node;
+}
 
-        if (!c->source && kvmig__str_eq(told->side, "source"))
-            c->source = told->node;
-        if (!c->target && kvmig__str_eq(told->side, "target"))
-            c->target = told->node;
-    }
+/* Not asked by name: the one that was looked at; NULL = none was. */
+static const char *seen_domain(const struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->facts->states.n; i++)
+        if (c->facts->states.v[i].domain)
+            return c->facts->states.v[i].domain;
+    return NULL;
 }
 
 static void find_domain(struct kvmig__case *c)
 {
+    const char *wanted = c->ask->plan.vm ? c->ask->plan.vm : seen_domain(c);
+
     for (size_t i = 0; i < c->view->hosts.n; i++) {
         const struct kvmig__host *host = c->view->hosts.v[i];
 
         for (size_t k = 0; k < host->domains.n && !c->domain; k++)
-            if (!c->ask->plan.vm || kvmig__str_eq(host->domains.v[k].name, c->ask->plan.vm) ||
-                kvmig__str_eq(host->domains.v[k].uuid, c->ask->plan.vm))
+            if (!wanted || kvmig__str_eq(host->domains.v[k].name, wanted) ||
+                kvmig__str_eq(host->domains.v[k].uuid, wanted))
                 c->domain = &host->domains.v[k];
     }
 }
@@ -113,9 +120,8 @@ static char *name_vm(const struct kvmig__case *c)
         return kvmig__strdup(c->domain->name);
     if (c->ask->plan.vm)
         return kvmig__strdup(c->ask->plan.vm);
-    for (size_t i = 0; i < c->facts->states.n; i++)
-        if (c->facts->states.v[i].domain)
-            return kvmig__strdup(c->facts->states.v[i].domain);
+    if (seen_domain(c))
+        return kvmig__strdup(seen_domain(c));
     return c->report ? kvmig__strdup(c->report->vm) : NULL;
 }
 
@@ -128,8 +134,8 @@ int32_t kvmig__diagnose_subject(struct kvmig__case *c)
     if (!c->vmi && !c->vmim)
         find_domain(c);
     c->report = kvmig__report_of(c, c->vmi ? c->vmi->meta.name : c->domain ? c->domain->name : c->ask->plan.vm);
-    find_nodes(c);
     c->vm = name_vm(c);
+    find_nodes(c);
     c->vm_object = c->vm ? kvmig__asprintf("vm/%s", c->vm) : kvmig__strdup("vm");
     return 0;
 }

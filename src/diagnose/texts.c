@@ -212,6 +212,15 @@ static bool has_also(const char *also, const char *after, const char *end)
 
 /* ---- rules ---- */
 
+bool kvmig__match_quoted(struct kvmig__match *match, const char *key)
+{
+    char *text = kvmig__words_quoted(match->after, match->end);
+
+    kvmig__detail_str(&match->detail, key, text);
+    free(text);
+    return true;
+}
+
 static void add_evidence(struct kvmig__match *match)
 {
     const struct kvmig__said *said = match->said;

@@ -36,11 +36,7 @@ static bool scheduler(struct kvmig__match *match)
 
 static bool pulled(struct kvmig__match *match)
 {
-    char *reference = kvmig__words_quoted(match->after, match->end);
-
-    kvmig__detail_str(&match->detail, "reference", reference);
-    free(reference);
-    return true;
+    return kvmig__match_quoted(match, "reference");
 }
 
 /* "Active migration job (UID) is currently already in progress" */

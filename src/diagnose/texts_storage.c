@@ -27,11 +27,7 @@ static bool image(struct kvmig__match *match)
 /* "Lockspace resource '/path' is locked" */
 static bool resource(struct kvmig__match *match)
 {
-    char *path = kvmig__words_quoted(match->after, match->end);
-
-    kvmig__detail_str(&match->detail, "image", path);
-    free(path);
-    return true;
+    return kvmig__match_quoted(match, "image");
 }
 
 /* swtpm holds its state by a lock of its own. */
@@ -63,11 +59,7 @@ static bool of_rbd(struct kvmig__match *match)
 /* "Multi-Attach error for volume "pvc-1" Volume is already exclusively attached to one node" */
 static bool volume(struct kvmig__match *match)
 {
-    char *name = kvmig__words_quoted(match->after, match->end);
-
-    kvmig__detail_str(&match->detail, "volume", name);
-    free(name);
-    return true;
+    return kvmig__match_quoted(match, "volume");
 }
 
 /* "State blocked by non-migratable device '0000:00:05.0/vfio'" */

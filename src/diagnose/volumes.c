@@ -13,7 +13,11 @@ static const struct kvmig__kube_vm *vm_of(const struct kvmig__case *c)
 
     KVMIG__KUBE_EACH(c->kube, VM, vm)
     {
-        if (!c->vm || (slash && kvmig__str_eq(vm->meta.name, slash + 1)) || kvmig__str_eq(vm->meta.name, c->vm))
+        if (!c->vm || kvmig__str_eq(vm->meta.name, c->vm))
+            return vm;
+        if (slash && kvmig__str_eq(vm->meta.name, slash + 1) &&
+            (!vm->meta.ns || slash == c->vm ||
+             (strlen(vm->meta.ns) == (size_t)(slash - c->vm) && kvmig__str_starts(c->vm, vm->meta.ns))))
             return vm;
     }
     return NULL;
@@ -33,7 +37,7 @@ static void point_at(struct kvmig__case *c, const struct kvmig__kube_migrated_vo
 
 static void manual_recovery(struct kvmig__case *c, const struct kvmig__kube_vm *vm)
 {
-    const bool known = c->vmim && c->vmim->state.present;
+    const bool known = c->vmim && c->vmim->state.present && kvmig__vmim_is_final(c->vmim);
     const bool switched = known && c->vmim->state.domain_ready_ms;
     struct kvmig__strlist names = { 0 };
     struct kvmig__detail detail = { 0 };

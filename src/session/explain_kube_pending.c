@@ -149,7 +149,7 @@ static bool explain_stale_active_pod(const struct kvmig__explain *x)
     const int64_t since = x->follow->stage_since_ms;
 
     /* of a moment that nobody dated it is not known that it is within normal times */
-    if (!x->pods_known || x->vmi->active_pods.n < 2 ||
+    if (!x->pods_known || x->vmi->active_pods.n < 2 || x->follow->target_pods || /* it has got pods before */
         (since && x->now_ms && kvmig__explain_grade(x, since, UNEXPLAINED_WARN_S, 0) == KVMIG_SEVERITY_INFO))
         return false;
     for (size_t i = 0; i < x->vmi->active_pods.n; i++) {
@@ -210,6 +210,26 @@ static void explain_without_cause(const struct kvmig__explain *x)
 
 /* ---- starting over and over ---- */
 
+/* Between two of them: what the last one wanted is told by what removed it. */
+static void explain_last_try(const struct kvmig__explain *x)
+{
+    const struct kvmig__follow *follow = x->follow;
+    struct kvmig__wait *wait;
+
+    if (x->target && (x->target->node || kvmig__kube_condition(&x->target->conditions, "PodScheduled")))
+        return; /* it tells itself */
+    if (!follow->unschedulable && (!follow->timer_event || !strstr(follow->timer_event, "unschedulable pod")))
+        return;
+    wait = kvmig__explain_link(
+        x, "TARGET_UNSCHEDULABLE", KVMIG_SEVERITY_ERROR, 0,
+        kvmig__explain_name("pod", follow->ns, follow->target_pod ? follow->target_pod : follow->target_pod_names.v[0]),
+        "no node took the last target pod");
+    kvmig__scheduler_detail(follow->unschedulable, &wait->detail);
+    wait->evidence = kvmig__strdup(follow->unschedulable ? follow->unschedulable : follow->timer_event);
+    wait->since_ms = follow->stage_since_ms;
+    wait->hint = kvmig__strdup("Free or add a node that fits, or cancel.");
+}
+
 static void explain_cycle(const struct kvmig__explain *x)
 {
     const struct kvmig__follow *follow = x->follow;
@@ -226,6 +246,7 @@ static void explain_cycle(const struct kvmig__explain *x)
     wait->since_ms = follow->stage_since_ms;
     wait->hint =
         kvmig__strdup("It will not fail by itself and holds a slot: mend what keeps the pod from starting, or cancel.");
+    explain_last_try(x);
 }
 
 void kvmig__explain_pending(const struct kvmig__explain *x)

@@ -61,7 +61,7 @@ static const struct pair table[] = {
     { MIG, MIG, JOB, 0, 0, "RUNNING", "" },
     { MIG, CAME, JOB, 0, 0, "RUNNING", "" },
     { MIG, NONE, NO_JOB, -1, 0, "FAILED_SOURCE_PAUSED", "RESUME_SOURCE" },
-    { MIG, "shut off (failed)", FAILED_JOB, -1, 0, "FAILED_SOURCE_PAUSED", "RESUME_SOURCE" },
+    { MIG, "shut off (failed)", FAILED_JOB, -1, 0, "FAILED_SOURCE_PAUSED", "" }, /* it may have run there before */
     { MIG, MIG, NO_JOB, -1, 0, "FAILED_SOURCE_PAUSED", "DESTROY_TARGET RESUME_SOURCE" },
     { MIG, CAME, NO_JOB, -1, 0, "SUCCEEDED_UNREPORTED", "DESTROY_SOURCE" },
     { MIG, CAME, NO_JOB, 1, 0, "SUCCEEDED", "DESTROY_SOURCE" },
