@@ -194,6 +194,7 @@ static int run(const struct settings *given)
 
     if (own)
         settings.request_path = own;
+    request_begin(&settings);
     code = request_read(&diagnose_command, &settings, &request);
     if (code == 0) {
         if (!settings.vm)
@@ -205,6 +206,7 @@ static int run(const struct settings *given)
             code = diagnose(&view, &settings);
         view_close(&view);
     }
+    request_end(&settings);
     json_object_put(request);
     free(own);
     return code;

@@ -289,36 +289,17 @@ static int plan_and_show(const struct settings *settings)
     return code == EXIT_NOT_FOUND && settings->files.n > 0 ? EXIT_USAGE : code;
 }
 
-static struct text_list list_copy(const struct text_list *list)
-{
-    struct text_list copy = { NULL, 0 };
-
-    for (size_t i = 0; i < list->n; i++)
-        text_list_add(&copy, list->v[i]);
-    return copy;
-}
-
 static int run(const struct settings *settings)
 {
     struct settings asked = *settings; /* borrows, but for the lists that the request may add to */
     struct json_object *request;
     int code;
 
-    asked.volumes = list_copy(&settings->volumes);
-    asked.copy_disks = list_copy(&settings->copy_disks);
-    asked.exclude = list_copy(&settings->exclude);
-    asked.links = list_copy(&settings->links);
-    asked.libvirt_flags = list_copy(&settings->libvirt_flags);
-    asked.file_hosts = list_copy(&settings->file_hosts);
+    request_begin(&asked);
     code = request_read(&plan_command, &asked, &request);
     if (code == 0)
         code = plan_and_show(&asked);
-    free(asked.volumes.v);
-    free(asked.copy_disks.v);
-    free(asked.exclude.v);
-    free(asked.links.v);
-    free(asked.libvirt_flags.v);
-    free(asked.file_hosts.v);
+    request_end(&asked);
     json_object_put(request);
     return code;
 }

@@ -269,6 +269,35 @@ static void take_policy(struct settings *settings, struct json_object *policy)
 
 /* ---- all ---- */
 
+static struct text_list list_copy(const struct text_list *list)
+{
+    struct text_list copy = { NULL, 0 };
+
+    for (size_t i = 0; i < list->n; i++)
+        text_list_add(&copy, list->v[i]);
+    return copy;
+}
+
+void request_begin(struct settings *asked)
+{
+    asked->volumes = list_copy(&asked->volumes);
+    asked->copy_disks = list_copy(&asked->copy_disks);
+    asked->exclude = list_copy(&asked->exclude);
+    asked->links = list_copy(&asked->links);
+    asked->libvirt_flags = list_copy(&asked->libvirt_flags);
+    asked->file_hosts = list_copy(&asked->file_hosts);
+}
+
+void request_end(struct settings *asked)
+{
+    free(asked->volumes.v);
+    free(asked->copy_disks.v);
+    free(asked->exclude.v);
+    free(asked->links.v);
+    free(asked->libvirt_flags.v);
+    free(asked->file_hosts.v);
+}
+
 int request_read(const struct command *command, struct settings *settings, struct json_object **out_request)
 {
     struct json_object *request, *policy;

@@ -202,6 +202,9 @@ bool links_read(const struct command *command, const struct settings *settings, 
 void links_free(struct kvmig_link *links, size_t n);
 
 /* ---- request.c: what is asked for, in a file (--request) ---- */
+/* asked is a shallow copy of settings: gives it lists of its own, which request_read() may add to; request_end() frees them. */
+void request_begin(struct settings *asked);
+void request_end(struct settings *asked);
 /* Puts what the file asks for into the settings, unless the command line says otherwise. Values that cannot be used, or not as they
  * are, become settings->notes. Returns 0, or the exit code after it explained the mistake (the file cannot be read). *out_request
  * keeps texts and notes; json_object_put() it after the settings. */
