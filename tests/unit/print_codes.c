@@ -159,20 +159,23 @@ static const struct {
     { "LEFTOVERS", "Leftovers, cancels and drains" },
 };
 
-/* Rows of the resolver say what may be done, not what the code means. */
+/* What the diagnosis means by it, where others say it too; rows of the resolver say what may be done, not what the code means. */
 static const char *meaning_of(const char *code, bool *out_known)
 {
+    const char *meaning = NULL;
+
     *out_known = false;
     for (size_t i = 0; kvmig__code_at(i); i++) {
         const struct kvmig__code *row = kvmig__code_at(i);
+        const bool ours = row->section == KVMIG__CODES_DIAGNOSE || row->section == KVMIG__CODES_DIAGNOSE_VERDICTS;
 
         if (strcmp(row->code, code) != 0)
             continue;
         *out_known = true;
-        if (row->section != KVMIG__CODES_RESOLVER)
-            return row->meaning;
+        if (ours || (!meaning && row->section != KVMIG__CODES_RESOLVER))
+            meaning = row->meaning;
     }
-    return NULL;
+    return meaning;
 }
 
 static int print_cause(const struct kvmig__cause *cause)
