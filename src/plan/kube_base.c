@@ -201,6 +201,7 @@ static void base_free(void *data)
     free(base->class_of);
     free(base->classes.v);
     free(base->distances);
+    kvmig__kube_memo_free(base->memo);
     kvmig__strlist_clear(&base->own_keys);
     kvmig__multimap_clear(&base->named);
     free(base->repelling.v);
@@ -222,6 +223,7 @@ struct kvmig__kube_base *kvmig__kube_base(const struct kvmig__kube *kube)
     kvmig__kube_base_classify(base);
     if (base->classes.n <= MOST_COMPARED)
         base->distances = kvmig__calloc(base->classes.n * base->classes.n + 1, sizeof(*base->distances));
+    base->memo = kvmig__kube_memo_new(base);
     kube->lookup->planner = base;
     kube->lookup->planner_free = base_free;
     return base;

@@ -49,6 +49,7 @@ struct kvmig__kube_base {
     struct kvmig__strlist resources; /* that any node offers */
     int64_t newest_heartbeat_min; /* -1 = none */
     bool nodes_labelled; /* any node says whether it is schedulable for KubeVirt */
+    struct kvmig__kube_memo *memo; /* judgements of classes, by what VMs ask for (kube_memo.c) */
 };
 
 /* Builds it, or takes the one that the store's look-ups hold, which must be there. */
@@ -65,7 +66,19 @@ void kvmig__kube_nodes_unref(struct kvmig__kube_nodes *nodes);
 /* The same nodes with columns of their own, which may be changed. */
 struct kvmig__kube_nodes *kvmig__kube_nodes_copy(const struct kvmig__kube_nodes *nodes);
 
+/* ---- judgements that are kept (kube_memo.c) ---- */
+struct kvmig__kube_memo *kvmig__kube_memo_new(const struct kvmig__kube_base *base);
+void kvmig__kube_memo_free(struct kvmig__kube_memo *memo);
+
 /* ---- classes (kube_classes.c) ---- */
+/* Fields one after the other, written so that no two sequences of fields give the same text. */
+struct kvmig__kube_text {
+    char *v;
+    size_t n, room;
+};
+void kvmig__kube_text_add(struct kvmig__kube_text *text, const char *what); /* NULL is no "" */
+void kvmig__kube_text_number(struct kvmig__kube_text *text, int64_t number);
+uint32_t kvmig__kube_text_hash(const struct kvmig__kube_text *text);
 void kvmig__kube_base_classify(struct kvmig__kube_base *base);
 /* Behind the newest heart-beat by more than KubeVirt takes: minutes, else 0. */
 int64_t kvmig__kube_heartbeat_late_min(const struct kvmig__kube_node *node, int64_t newest_min);

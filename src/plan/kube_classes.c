@@ -16,14 +16,9 @@
 #define MANY 64 /* classes that need no thinning out, and values that make a label a node's own */
 #define KUBEVIRT "kubevirt.io/"
 
-struct text {
-    char *v;
-    size_t n, room;
-};
-
 /* ---- one text per node ---- */
 
-static void write_text(struct text *text, const char *what)
+void kvmig__kube_text_add(struct kvmig__kube_text *text, const char *what)
 {
     size_t size = what ? strlen(what) + 1 : 1; /* with its end, so that two fields never read as one */
 
@@ -36,22 +31,23 @@ static void write_text(struct text *text, const char *what)
     text->n += size;
 }
 
-static void write_number(struct text *text, int64_t number)
+void kvmig__kube_text_number(struct kvmig__kube_text *text, int64_t number)
 {
     char digits[24];
 
     snprintf(digits, sizeof(digits), "%" PRId64, number);
-    write_text(text, digits);
+    kvmig__kube_text_add(text, digits);
 }
 
-static void write_labels(struct text *text, const struct kvmig__kube_base *base, const struct kvmig__kube_node *node)
+static void write_labels(struct kvmig__kube_text *text, const struct kvmig__kube_base *base,
+                         const struct kvmig__kube_node *node)
 {
-    write_number(text, (int64_t)node->meta.labels.n);
+    kvmig__kube_text_number(text, (int64_t)node->meta.labels.n);
     for (size_t i = 0; i < node->meta.labels.n; i++) {
         const struct kvmig__pair *label = &node->meta.labels.v[i];
 
-        write_text(text, label->key);
-        write_text(text, kvmig__kube_base_own_key(base, label->key) ? "" : label->value);
+        kvmig__kube_text_add(text, label->key);
+        kvmig__kube_text_add(text, kvmig__kube_base_own_key(base, label->key) ? "" : label->value);
     }
     /* annotations are full of what is a node's own; only KubeVirt's say something about guests */
     for (size_t i = 0; i < node->meta.annotations.n; i++) {
@@ -60,38 +56,41 @@ static void write_labels(struct text *text, const struct kvmig__kube_base *base,
         if ((!kvmig__str_starts(note->key, KUBEVIRT) && strcmp(note->key, KVMIG__NOTE_SKIP_LABELLER)) ||
             kvmig__str_eq(note->key, KVMIG__LABEL_HEARTBEAT))
             continue;
-        write_text(text, note->key);
-        write_text(text, note->value);
+        kvmig__kube_text_add(text, note->key);
+        kvmig__kube_text_add(text, note->value);
     }
 }
 
-static void write_state(struct text *text, const struct kvmig__kube_base *base, const struct kvmig__kube_node *node)
+static void write_state(struct kvmig__kube_text *text, const struct kvmig__kube_base *base,
+                        const struct kvmig__kube_node *node)
 {
-    write_number(text, (int64_t)node->taints.n);
+    kvmig__kube_text_number(text, (int64_t)node->taints.n);
     for (size_t i = 0; i < node->taints.n; i++) {
-        write_text(text, node->taints.v[i].key);
-        write_text(text, node->taints.v[i].value);
-        write_text(text, node->taints.v[i].effect);
+        kvmig__kube_text_add(text, node->taints.v[i].key);
+        kvmig__kube_text_add(text, node->taints.v[i].value);
+        kvmig__kube_text_add(text, node->taints.v[i].effect);
     }
     for (size_t i = 0; i < node->conditions.n; i++) {
-        write_text(text, node->conditions.v[i].type);
-        write_text(text, node->conditions.v[i].status);
+        kvmig__kube_text_add(text, node->conditions.v[i].type);
+        kvmig__kube_text_add(text, node->conditions.v[i].status);
     }
-    write_number(text, node->unschedulable);
-    write_number(text, node->meta.deleted_ms != 0);
-    write_number(text, kvmig__kube_heartbeat_late_min(node, base->newest_heartbeat_min));
+    kvmig__kube_text_number(text, node->unschedulable);
+    kvmig__kube_text_number(text, node->meta.deleted_ms != 0);
+    if (kvmig__kube_heartbeat_late_min(node, base->newest_heartbeat_min)) /* is told by its time */
+        kvmig__kube_text_add(text, kvmig__pairs_get(&node->meta.annotations, KVMIG__LABEL_HEARTBEAT));
+    kvmig__kube_text_number(text, kvmig__kube_heartbeat_late_min(node, base->newest_heartbeat_min));
 }
 
 /* Its virt-handler, where that is seen. */
-static void write_handler(struct text *text, const struct kvmig__kube_base *base, size_t node)
+static void write_handler(struct kvmig__kube_text *text, const struct kvmig__kube_base *base, size_t node)
 {
     const struct kvmig__kube_pod *handler = kvmig__kube_handler_on(base, node);
 
-    write_text(text, handler ? kvmig__pairs_get(&handler->meta.annotations, KVMIG__NOTE_NETWORKS) : NULL);
-    write_number(text, handler ? 1 + kvmig__pod_is_ready_for_kubevirt(handler) : 0);
+    kvmig__kube_text_add(text, handler ? kvmig__pairs_get(&handler->meta.annotations, KVMIG__NOTE_NETWORKS) : NULL);
+    kvmig__kube_text_number(text, !handler ? 0 : !handler->phase ? 1 : 2 + kvmig__pod_is_ready_for_kubevirt(handler));
 }
 
-static void write_node(struct text *text, const struct kvmig__kube_base *base, size_t i, bool twin)
+static void write_node(struct kvmig__kube_text *text, const struct kvmig__kube_base *base, size_t i, bool twin)
 {
     const struct kvmig__kube_node *node = kvmig__kube_base_node(base, i);
 
@@ -99,20 +98,20 @@ static void write_node(struct text *text, const struct kvmig__kube_base *base, s
     write_labels(text, base, node);
     write_state(text, base, node);
     write_handler(text, base, i);
-    write_text(text, node->architecture);
-    write_text(text, node->kernel);
-    write_text(text, node->kubelet);
-    write_text(text, twin ? node->system_uuid : "");
+    kvmig__kube_text_add(text, node->architecture);
+    kvmig__kube_text_add(text, node->kernel);
+    kvmig__kube_text_add(text, node->kubelet);
+    kvmig__kube_text_add(text, twin ? node->system_uuid : "");
     for (size_t k = 0; k < node->allocatable.n; k++)
-        write_text(text, node->allocatable.v[k].name);
-    write_text(text, "/");
+        kvmig__kube_text_add(text, node->allocatable.v[k].name);
+    kvmig__kube_text_add(text, "/");
     for (size_t k = 0; k < node->capacity.n; k++)
-        write_text(text, node->capacity.v[k].name);
+        kvmig__kube_text_add(text, node->capacity.v[k].name);
 }
 
 /* ---- classes ---- */
 
-static uint32_t hash_of(const struct text *text)
+uint32_t kvmig__kube_text_hash(const struct kvmig__kube_text *text)
 {
     uint32_t hash = 2166136261u;
 
@@ -125,18 +124,18 @@ struct seen {
     uint32_t *slots; /* 1 + class */
     size_t mask;
     struct {
-        struct text *v; /* per class */
+        struct kvmig__kube_text *v; /* per class */
         size_t n;
     } texts;
 };
 
-static uint32_t class_of_text(struct seen *seen, const struct text *text, bool *out_new)
+static uint32_t class_of_text(struct seen *seen, const struct kvmig__kube_text *text, bool *out_new)
 {
-    size_t at = hash_of(text) & seen->mask;
-    struct text *copy;
+    size_t at = kvmig__kube_text_hash(text) & seen->mask;
+    struct kvmig__kube_text *copy;
 
     for (; seen->slots[at]; at = (at + 1) & seen->mask) {
-        const struct text *there = &seen->texts.v[seen->slots[at] - 1];
+        const struct kvmig__kube_text *there = &seen->texts.v[seen->slots[at] - 1];
 
         if (there->n == text->n && !memcmp(there->v, text->v, text->n)) {
             *out_new = false;
@@ -162,7 +161,7 @@ static void seen_clear(struct seen *seen)
 
 static void group(struct kvmig__kube_base *base, const bool *twins)
 {
-    struct text text = { 0 };
+    struct kvmig__kube_text text = { 0 };
     struct seen seen = { .mask = 15 };
 
     while (seen.mask < base->nodes->n * 2)

@@ -16,9 +16,11 @@ struct judging {
     const struct kvmig__kube_check *check;
     struct kvmig__kube_lazy *lazy;
     bool alone; /* every node by itself */
+    bool named; /* the VM asks for what tells nodes apart */
     bool reach; /* a volume of the VM admits some nodes only */
     bool *unwanted; /* per node; NULL = all are welcome */
     struct kvmig__kube_yardstick yardstick;
+    bool measured; /* the yardstick is there */
 };
 
 /* ---- which nodes cannot be judged by their class ---- */
@@ -35,8 +37,10 @@ static void name_value(struct judging *j, const char *value)
 static void name_selector(struct judging *j, const struct kvmig__pairs *selector)
 {
     for (size_t i = 0; i < selector->n; i++) {
-        if (kvmig__kube_base_own_key(j->check->index->base, selector->v[i].key))
-            name_value(j, selector->v[i].value);
+        if (!kvmig__kube_base_own_key(j->check->index->base, selector->v[i].key))
+            continue;
+        j->named = true;
+        name_value(j, selector->v[i].value);
     }
 }
 
@@ -49,6 +53,7 @@ static void name_terms(struct judging *j, const struct kvmig__terms *terms)
 
             if (!requirement->is_field && !kvmig__kube_base_own_key(j->check->index->base, requirement->key))
                 continue;
+            j->named = true;
             if (kvmig__str_eq(requirement->op, "Gt") || kvmig__str_eq(requirement->op, "Lt"))
                 j->alone = true;
             for (size_t v = 0; v < requirement->values.n; v++)
@@ -73,7 +78,8 @@ static void name_nodes(struct judging *j)
 
 /* ---- one class ---- */
 
-static void judge_class(const struct judging *j, size_t node, bool shared, struct kvmig__kube_class *out)
+/* What may be asked of the VM here is what kube_memo.c tells VMs apart by. */
+static void judge_class(struct judging *j, size_t node, bool shared, struct kvmig__kube_class *out)
 {
     struct kvmig__kube_check c = *j->check;
 
@@ -91,7 +97,11 @@ static void judge_class(const struct judging *j, size_t node, bool shared, struc
     out->limited = kvmig__findings_has(&out->findings, "LIMIT_REACHED");
     out->risks = (uint32_t)kvmig__count_severity(&out->findings, KVMIG_SEVERITY_WARN);
     out->blockers = (uint32_t)kvmig__count_severity(&out->findings, KVMIG_SEVERITY_BLOCKER);
+    if (!j->measured)
+        kvmig__kube_rank_begin(&c, &j->yardstick);
+    j->measured = true;
     kvmig__kube_rank_class(&c, &j->yardstick, shared, out);
+    out->judged = true;
 }
 
 /* source: where the VM is; KVMIG__NO_NODE = none of the nodes. */
@@ -105,15 +115,15 @@ static bool is_candidate(const struct judging *j, size_t node, size_t source)
 
 static uint32_t own_class(struct judging *j, size_t node)
 {
-    judge_class(j, node, false, KVMIG__PUSH(&j->lazy->classes));
-    return (uint32_t)j->lazy->classes.n - 1;
+    judge_class(j, node, false, KVMIG__PUSH(&j->lazy->own));
+    return (uint32_t)(j->lazy->shared->n + j->lazy->own.n - 1);
 }
 
-/* A class is judged when the first of its nodes is met. */
+/* A class is judged when the first of its nodes is met, unless that was done for another VM that asks for the same. */
 static void judge_classes(struct judging *j)
 {
     const struct kvmig__kube_base *base = j->check->index->base;
-    uint32_t *judged = kvmig__calloc(base->classes.n + 1, sizeof(*judged)); /* 1 + its place */
+    struct kvmig__kube_judged *shared = j->lazy->shared;
     size_t source = kvmig__kube_base_find(base, j->check->vmi->node);
 
     for (size_t i = 0; i < base->nodes->n; i++) {
@@ -128,13 +138,11 @@ static void judge_classes(struct judging *j)
             *class = own_class(j, i);
             continue;
         }
-        if (!judged[*class]) {
-            judge_class(j, i, true, KVMIG__PUSH(&j->lazy->classes));
-            judged[*class] = (uint32_t)j->lazy->classes.n;
+        if (!shared->v[*class].judged) {
+            judge_class(j, i, true, &shared->v[*class]);
+            kvmig__kube_memo_note(j->check->index->base, shared, &shared->v[*class]);
         }
-        *class = judged[*class] - 1;
     }
-    free(judged);
 }
 
 /* ---- one node ---- */
@@ -203,7 +211,7 @@ struct kvmig__kube_lazy *kvmig__kube_judge(const struct kvmig__kube_check *c, co
     lazy->common_limited = kvmig__findings_has(common, "LIMIT_REACHED");
     name_nodes(&j);
     j.unwanted = kvmig__kube_unwanted(c);
-    kvmig__kube_rank_begin(c, &j.yardstick);
+    lazy->shared = j.alone ? kvmig__kube_judged_new(0) : kvmig__kube_memo_get(c, j.named);
     judge_classes(&j);
     judge_nodes(&j);
     kvmig__kube_rank_links(c, lazy);

@@ -33,7 +33,7 @@ struct summary {
 
 static struct summary summarise(const struct kvmig__kube_lazy *lazy, size_t node)
 {
-    const struct kvmig__kube_class *class = &lazy->classes.v[lazy->class_of[node]];
+    const struct kvmig__kube_class *class = kvmig__kube_class_of(lazy, node);
     const struct kvmig__kube_extra *extra = lazy->extras.n ? extra_of(lazy, node) : NULL;
     int32_t worst = class->worst > lazy->common_worst ? class->worst : lazy->common_worst;
     bool limited = class->limited || lazy->common_limited;
@@ -54,8 +54,7 @@ static struct summary summarise(const struct kvmig__kube_lazy *lazy, size_t node
 
 static bool is_ruled_out(const struct kvmig__kube_lazy *lazy, size_t node)
 {
-    return lazy->class_of[node] == KVMIG__NO_CLASS ||
-           lazy->classes.v[lazy->class_of[node]].worst == KVMIG_SEVERITY_BLOCKER;
+    return lazy->class_of[node] == KVMIG__NO_CLASS || kvmig__kube_class_of(lazy, node)->worst == KVMIG_SEVERITY_BLOCKER;
 }
 
 struct best {
@@ -94,7 +93,7 @@ static size_t best_of_classes(const struct kvmig__kube_lazy *lazy)
     struct {
         size_t node; /* 1 + it; 0 = none yet */
         uint64_t memory;
-    } *of = kvmig__calloc(lazy->classes.n + 1, sizeof(*of));
+    } *of = kvmig__calloc(lazy->shared->n + lazy->own.n + 1, sizeof(*of));
     struct best best = { .node = KVMIG__NO_NODE };
 
     for (size_t i = 0; i < lazy->nodes->n; i++) {
@@ -109,7 +108,7 @@ static size_t best_of_classes(const struct kvmig__kube_lazy *lazy)
         of[class].node = i + 1;
         of[class].memory = memory;
     }
-    for (size_t k = 0; k < lazy->classes.n; k++)
+    for (size_t k = 0; k < lazy->shared->n + lazy->own.n; k++)
         if (of[k].node)
             prefer(&best, lazy, of[k].node - 1);
     free(of);
@@ -177,7 +176,7 @@ static void write_shared(const struct kvmig_findings *from, const char *name, st
 
 void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, struct kvmig__candidate *out)
 {
-    const struct kvmig__kube_class *class = &lazy->classes.v[lazy->class_of[node]];
+    const struct kvmig__kube_class *class = kvmig__kube_class_of(lazy, node);
     const struct kvmig__kube_extra *extra = extra_of(lazy, node);
     const struct summary summary = summarise(lazy, node);
 
@@ -231,13 +230,14 @@ void kvmig__kube_lazy_free(struct kvmig__kube_lazy *lazy)
     if (lazy->made)
         kvmig__candidates_clear(lazy->made);
     free(lazy->made);
-    for (size_t i = 0; i < lazy->classes.n; i++)
-        kvmig__findings_clear(&lazy->classes.v[i].findings);
+    kvmig__kube_judged_unref(lazy->shared);
+    for (size_t i = 0; i < lazy->own.n; i++)
+        kvmig__findings_clear(&lazy->own.v[i].findings);
     for (size_t i = 0; i < lazy->extras.n; i++)
         kvmig__findings_clear(&lazy->extras.v[i].findings);
     for (size_t i = 0; i < lazy->disks.n; i++)
         kvmig__disk_plan_clear(&lazy->disks.v[i]);
-    free(lazy->classes.v);
+    free(lazy->own.v);
     free(lazy->extras.v);
     free(lazy->disks.v);
     free(lazy->class_of);

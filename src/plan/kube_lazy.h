@@ -19,6 +19,14 @@ struct kvmig__kube_class {
     uint64_t away, features; /* see struct kvmig__rank */
     bool limited; /* LIMIT_REACHED is among them */
     bool shared; /* names KVMIG__ANY_NODE */
+    bool judged;
+};
+/* What is found about the classes of the base, for VMs that ask for the same: counted, because plans outlive the store. A class is
+ * judged for the first plan that needs it, and never changed again. */
+struct kvmig__kube_judged {
+    uint32_t refs; /* atomic */
+    size_t n;
+    struct kvmig__kube_class *v; /* per class of the base */
 };
 struct kvmig__kube_extra { /* findings of one node, beyond those of its class */
     size_t node;
@@ -31,12 +39,13 @@ struct kvmig__kube_lazy {
     uint64_t memory_need; /* of the VM, in thousandths */
     uint64_t *peers; /* per node; NULL = the VM asks for no spread */
     uint64_t *links, usual_link; /* per node, bytes/s; NULL = nothing was told */
-    uint32_t *class_of; /* per node; KVMIG__NO_CLASS = no candidate */
+    uint32_t *class_of; /* per node; KVMIG__NO_CLASS = no candidate; from shared->n on: of the own ones */
     size_t n; /* candidates */
+    struct kvmig__kube_judged *shared; /* counted */
     struct {
         struct kvmig__kube_class *v;
         size_t n;
-    } classes;
+    } own; /* of nodes that are judged by themselves */
     struct {
         struct kvmig__kube_extra *v;
         size_t n;
@@ -50,12 +59,30 @@ struct kvmig__kube_lazy {
     struct kvmig__candidates *made; /* atomic; NULL = nobody has asked yet */
 };
 
+/* Of a node that is a candidate. */
+static inline const struct kvmig__kube_class *kvmig__kube_class_of(const struct kvmig__kube_lazy *lazy, size_t node)
+{
+    const uint32_t class = lazy->class_of[node];
+
+    return class < lazy->shared->n ? &lazy->shared->v[class] : &lazy->own.v[class - lazy->shared->n];
+}
+
 /* The node that comes first among those that can take the VM; KVMIG__NO_NODE. */
 size_t kvmig__kube_lazy_best(const struct kvmig__kube_lazy *lazy);
 /* How many candidates have each verdict (enum kvmig_verdict). */
 void kvmig__kube_lazy_count(const struct kvmig__kube_lazy *lazy, size_t counts[KVMIG_VERDICT_SOURCE + 1]);
 /* One candidate, written out into the empty *out. */
 void kvmig__kube_lazy_write(const struct kvmig__kube_lazy *lazy, size_t node, struct kvmig__candidate *out);
+
+/* ---- judgements that are kept (kube_memo.c) ---- */
+/* A reference to what is known of the classes of the base for such VMs. own: nobody else asks for the same. */
+struct kvmig__kube_judged *kvmig__kube_memo_get(const struct kvmig__kube_check *c, bool own);
+/* A class of it was judged; may forget it, so that no other VM gets it. */
+void kvmig__kube_memo_note(struct kvmig__kube_base *base, struct kvmig__kube_judged *judged,
+                           const struct kvmig__kube_class *class);
+struct kvmig__kube_judged *kvmig__kube_judged_new(size_t n);
+void kvmig__kube_judged_unref(struct kvmig__kube_judged *judged);
+
 /* ---- what nodes are compared by (kube_rank.c) ---- */
 struct kvmig__kube_yardstick { /* of the source's node; borrowed texts */
     const char *zone;

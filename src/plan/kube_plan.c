@@ -265,19 +265,20 @@ static bool may_go_elsewhere(const struct planning *p, bool found, const struct 
 
     if (p->request->exclude.n || p->request->target_labels.n)
         return true;
+    if (!p->request->target)
+        return false;
     kvmig__kube_lazy_count(p->plan->lazy, counts);
     fit -= counts[KVMIG_VERDICT_BLOCKED];
-    return p->request->target && fit > (found && candidate->verdict != KVMIG_VERDICT_BLOCKED ? 1 : 0);
+    return fit > (found && candidate->verdict != KVMIG_VERDICT_BLOCKED ? 1 : 0);
 }
 
 static void check_pinning(struct planning *p, bool found, const struct kvmig__candidate *candidate)
 {
     const struct kvmig__request *request = p->request;
-    const bool elsewhere = may_go_elsewhere(p, found, candidate);
 
     if (!found && !request->target && !request->exclude.n && !request->target_labels.n)
         return;
-    kvmig__kube_check_pinning(&p->check, elsewhere);
+    kvmig__kube_check_pinning(&p->check, may_go_elsewhere(p, found, candidate));
     if (kvmig__findings_worst(&p->common) > p->plan->lazy->common_worst)
         p->plan->lazy->common_worst = kvmig__findings_worst(&p->common);
 }

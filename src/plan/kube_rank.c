@@ -134,7 +134,7 @@ uint64_t kvmig__kube_headroom(const struct kvmig__kube_lazy *lazy, size_t node)
 
 struct kvmig__rank kvmig__kube_rank(const struct kvmig__kube_lazy *lazy, size_t node)
 {
-    const struct kvmig__kube_class *class = &lazy->classes.v[lazy->class_of[node]];
+    const struct kvmig__kube_class *class = kvmig__kube_class_of(lazy, node);
     const uint64_t link = lazy->links ? lazy->links[node] : KVMIG__UNKNOWN;
 
     return (struct kvmig__rank){
