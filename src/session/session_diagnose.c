@@ -19,6 +19,17 @@ static void tell_error(struct kvmig__ask *ask, const struct kvmig_error *error)
         kvmig__strlist_add_new(&ask->texts, error->evidence);
 }
 
+/* The resolver's other verdicts say that somebody has to look again, or to decide. */
+static bool is_outcome(const char *verdict)
+{
+    static const char *const open[] = { "RUNNING", "NO_FINDING", "TARGET_PAUSED" };
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(open); i++)
+        if (kvmig__str_eq(verdict, open[i]))
+            return false;
+    return true;
+}
+
 static void tell_end(struct kvmig__ask *ask, const struct kvmig_session *session)
 {
     const char *proven = session->report->final_verdict;
@@ -37,8 +48,7 @@ static void tell_end(struct kvmig__ask *ask, const struct kvmig_session *session
         ask->told_strength = KVMIG__KNOWN_TOLD;
         break;
     default:
-        ask->told =
-            proven && !kvmig__str_eq(proven, "RUNNING") && !kvmig__str_eq(proven, "NO_FINDING") ? proven : "UNDECIDED";
+        ask->told = proven && is_outcome(proven) ? proven : "UNDECIDED";
         ask->told_strength = KVMIG__KNOWN_PROVEN;
         break;
     }
