@@ -30,6 +30,12 @@ static int32_t was_prepared(void *data)
     return ((struct scripted_port *)data)->log[0] != '\0';
 }
 
+/* The answer has come, too. */
+static int32_t is_prepared(void *data)
+{
+    return kvmig_port_state(((struct scripted_port *)data)->port) == KVMIG_PORT_PREPARED;
+}
+
 static void call_fails(struct fixture *f)
 {
     f->world.sides_after[0] = f->world.sides[0];
@@ -65,7 +71,7 @@ static void port_that_was_prepared_early_is_prepared_again_before_the_target_is(
     begin(&f, &script);
     f.world.steps[KVMIG__STEP_SCHEDULE] = FAKE_NEVER;
     assert_int_equal(kvmig_session_start(f.session), 0);
-    fake_run(&f.world, was_prepared, &script);
+    fake_run(&f.world, is_prepared, &script);
     fake_drain(&f.world);
     assert_string_equal(script.log, "prepare(host-0,host-1)");
     fake_answer_step(&f.world, KVMIG__STEP_SCHEDULE, NULL);
