@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
 
 #include "bundle.h"
 
@@ -168,20 +169,34 @@ static char *domain_capabilities(virConnectPtr conn)
     return text ? text : virConnectGetDomainCapabilities(conn, NULL, NULL, NULL, "qemu", 0);
 }
 
+/* NULL with *out_sure: the host has no such domain; without it, it could not say. */
+static virDomainPtr find_domain(virConnectPtr conn, const char *vm, bool *out_sure)
+{
+    virDomainPtr domain = virDomainLookupByName(conn, vm);
+
+    *out_sure = domain || virGetLastErrorCode() == VIR_ERR_NO_DOMAIN;
+    if (!domain && *out_sure && strlen(vm) == VIR_UUID_STRING_BUFLEN - 1) {
+        domain = virDomainLookupByUUIDString(conn, vm);
+        *out_sure = domain || virGetLastErrorCode() == VIR_ERR_NO_DOMAIN;
+    }
+    return domain;
+}
+
 /* tell: where the name of the host is written, for the parent. */
 static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side, int tell)
 {
     struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "" };
     virDomainPtr domain;
+    bool sure;
 
     if (!host.conn)
         return 1;
     name_host(&host);
     if (write(tell, host.name, strlen(host.name)) < 0)
         return 1;
-    domain = virDomainLookupByName(host.conn, settings->vm);
-    if (!domain)
-        domain = virDomainLookupByUUIDString(host.conn, settings->vm);
+    domain = find_domain(host.conn, settings->vm, &sure);
+    if (!sure)
+        return 1;
     tell_versions(&host);
     tell_state(&host, domain);
     write_text(&host, "capabilities.xml", virConnectGetCapabilities(host.conn));
@@ -248,6 +263,55 @@ static void tell_silence(const struct settings *settings, const char *dir, const
     bundle_write_json(dir, name, json);
 }
 
+/* ---- which host is the target ---- */
+
+struct answer {
+    char name[64]; /* "" = it did not tell its name */
+    bool has_vm;
+};
+
+static char *path_of(const char *dir, const char *host, const char *what)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/%s-%s", dir, host, what) < 0)
+        abort();
+    return path;
+}
+
+static bool has_file(const char *dir, const char *host, const char *what)
+{
+    char *path = path_of(dir, host, what);
+    const bool has = access(path, R_OK) == 0;
+
+    free(path);
+    return has;
+}
+
+static void drop_file(const char *dir, const char *host, const char *what)
+{
+    char *path = path_of(dir, host, what);
+
+    unlink(path);
+    free(path);
+}
+
+/* Once one of several possible targets has the VM, the others are no side of its migration. NULL: none tells. */
+static const char *choose_target(const char *dir, const struct answer *answers, size_t n)
+{
+    const char *target = NULL;
+
+    for (size_t i = 1; i < n && !target; i++)
+        target = answers[i].has_vm ? answers[i].name : NULL;
+    for (size_t i = 1; i < n && target; i++) {
+        if (!*answers[i].name || answers[i].has_vm)
+            continue;
+        drop_file(dir, answers[i].name, "state.json");
+        drop_file(dir, answers[i].name, "versions.json");
+    }
+    return target ? target : n == 2 && *answers[1].name ? answers[1].name : NULL;
+}
+
 static void add_files_of(struct json_object *hosts, const char *host)
 {
     static const char *const files[] = { "capabilities.xml", "domcapabilities.xml", "domain.xml" };
@@ -261,31 +325,44 @@ static void add_files_of(struct json_object *hosts, const char *host)
     json_object_object_add(hosts, host, list);
 }
 
-size_t bundle_hosts(const struct settings *settings, const char *dir)
+static void write_request(const struct settings *settings, const char *dir, const struct answer *answers)
 {
     struct json_object *request = json_object_new_object(), *hosts = json_object_new_object();
-    size_t answered = 0;
+    const char *target = choose_target(dir, answers, settings->uris.n);
 
     json_object_object_add(request, "bundle", json_object_new_boolean(true));
     json_object_object_add(request, "backend", json_object_new_string("libvirt"));
     json_object_object_add(request, "vm", json_object_new_string(settings->vm));
+    if (*answers[0].name)
+        json_object_object_add(request, "source", json_object_new_string(answers[0].name));
+    if (target)
+        json_object_object_add(request, "target", json_object_new_string(target));
+    for (size_t i = 0; i < settings->uris.n; i++)
+        if (*answers[i].name)
+            add_files_of(hosts, answers[i].name);
+    json_object_object_add(request, "hosts", hosts);
+    bundle_write_json(dir, BUNDLE_REQUEST, request);
+}
+
+size_t bundle_hosts(const struct settings *settings, const char *dir)
+{
+    struct answer *answers = calloc(settings->uris.n + 1, sizeof(*answers));
+    size_t answered = 0;
+
+    if (!answers)
+        abort();
     for (size_t i = 0; i < settings->uris.n; i++) {
         const char *uri = settings->uris.v[i], *side = i == 0 ? "source" : "target";
-        char name[64];
 
-        if (ask(settings, dir, uri, side, name)) {
+        if (ask(settings, dir, uri, side, answers[i].name)) {
             answered++;
         } else {
             complain("report: %s does not answer; the bundle says that, and nothing else of it", uri);
             tell_silence(settings, dir, side);
         }
-        if (!*name)
-            continue;
-        add_files_of(hosts, name);
-        if (!json_member(request, side))
-            json_object_object_add(request, side, json_object_new_string(name));
+        answers[i].has_vm = *answers[i].name && has_file(dir, answers[i].name, "domain.xml");
     }
-    json_object_object_add(request, "hosts", hosts);
-    bundle_write_json(dir, BUNDLE_REQUEST, request);
+    write_request(settings, dir, answers);
+    free(answers);
     return answered;
 }
