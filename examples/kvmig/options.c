@@ -454,6 +454,7 @@ void options_free(struct settings *settings)
     free(settings->copy_disks.v);
     free(settings->exclude.v);
     free(settings->links.v);
+    free(settings->dirty.v);
     free(settings->ovs.v);
     free(settings->chassis.v);
     free(settings->ports.v);

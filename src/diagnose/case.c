@@ -120,15 +120,34 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
     return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
 }
 
+static bool is_elsewhere(const struct kvmig__fact_domain_state *seen, const struct kvmig__fact_domain_state *other)
+{
+    return seen->node && other->node && !kvmig__str_eq(seen->node, other->node);
+}
+
+static bool has_it(const struct kvmig__fact_domain_state *seen)
+{
+    return seen->state && !kvmig__str_starts(seen->state, "absent") && !kvmig__str_starts(seen->state, "unreachable");
+}
+
+/* The newest; but a host without the VM says nothing once another host that was told of has it. */
 const struct kvmig__fact_domain_state *kvmig__case_seen(const struct kvmig__case *c, const char *side)
 {
+    const struct kvmig__fact_domain_state *newest = NULL;
+
     for (size_t i = c->facts->states.n; i-- > 0;) {
         const struct kvmig__fact_domain_state *seen = &c->facts->states.v[i];
 
-        if (kvmig__str_eq(seen->side, side) && kvmig__case_is_of(c, seen->domain))
+        if (!kvmig__str_eq(seen->side, side) || !kvmig__case_is_of(c, seen->domain))
+            continue;
+        if (!newest)
+            newest = seen;
+        else if (has_it(seen) && is_elsewhere(seen, newest))
             return seen;
+        if (has_it(newest))
+            return newest;
     }
-    return NULL;
+    return newest;
 }
 
 bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side)

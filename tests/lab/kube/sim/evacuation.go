@@ -8,6 +8,8 @@ package sim
 import (
 	"context"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const evacuationInterval = 5 * time.Second
@@ -28,6 +30,17 @@ func (s *Sim) reconcileEvacuation(ctx context.Context, k string) (time.Duration,
 	}
 	if !s.evacuationSlot(node) {
 		return max(s.o.scaled(evacuationInterval), 250*time.Millisecond), nil
+	}
+	// What is cached may be older than the end of the migration before: the mark may be gone by now.
+	now, err := s.vmis.in(vmi.GetNamespace()).Get(ctx, vmi.GetName(), getOptions)
+	if apierrors.IsNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if str(now, "status", "evacuationNodeName") != node {
+		return 0, nil
 	}
 	return 0, s.createMigration(ctx, vmi, "kubevirt-evacuation-", priorityCritical, nil,
 		map[string]any{annotationEvacuation: node})
