@@ -14,7 +14,7 @@ complain() {
 # Every file that is written in a language with comments says its licence before anything else but the line for the kernel:
 # MIT-0 for what people are to copy, the library's for the rest.
 licensed() { # in the checkout or the archive: not what is built or only data
-    find . -type d \( -name .git -o -name 'build*' -o -name m4 -o -name autom4te.cache -o -name '*.cache' -o -name fixtures -o -name corpus \
+    find . -type d \( -name .git -o -name 'build*' -o -name _build -o -name _inst -o -name m4 -o -name autom4te.cache -o -name '*.cache' -o -name fixtures -o -name corpus \
         -o -name .libs -o -name .deps -o -name __pycache__ \) -prune -o -type f -print | sed 's,^\./,,' | sort | while read -r f; do
         case ${f##*/} in
         *.c | *.h | *.py | *.sh | *.inc | *.map | *.pc.in | *.dict | Makefile.am | configure.ac) echo "$f" ;;
