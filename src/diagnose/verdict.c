@@ -34,6 +34,12 @@ static bool is_consequence(const char *code)
     return rank_of(code) >= 3;
 }
 
+/* A copy of a disk ends with an I/O error when the QEMU at its other end has died. */
+static bool goes_with_another(const struct kvmig_findings *list, const char *code)
+{
+    return kvmig__str_eq(code, "DISK_COPY_FAILED") && kvmig__findings_has(list, "QEMU_DIED");
+}
+
 /* causes: only what the table of causes explains. */
 static const struct kvmig_finding *first_of(const struct kvmig_findings *list, int32_t severity, bool causes)
 {
@@ -41,7 +47,7 @@ static const struct kvmig_finding *first_of(const struct kvmig_findings *list, i
 
     for (size_t i = 0; i < list->n; i++)
         if (list->v[i].severity == severity && (!causes || kvmig__cause_of(list->v[i].code)) &&
-            (!best || rank_of(list->v[i].code) < rank_of(best->code)))
+            !goes_with_another(list, list->v[i].code) && (!best || rank_of(list->v[i].code) < rank_of(best->code)))
             best = &list->v[i];
     return best;
 }
