@@ -128,7 +128,9 @@ def make_ovn_vm(lab, ovn):
 
 @pytest.fixture(scope="module")
 def kube_cluster(running_lab):
-    """A Kubernetes cluster whose nodes are the lab's hosts, for all tests of a file."""
+    """A Kubernetes cluster whose nodes are the lab's hosts, all of them, for all tests of a file."""
+    if len(running_lab.hosts()) > 2:
+        running_lab.down()
     running_lab.up(hosts=2, ovn=True)
     cluster = Kube(running_lab)
     try:
