@@ -278,7 +278,7 @@ static void write_vmi(FILE *out, const struct vm *vm)
         vm->memory_gib, vm->node, vm->uid, vm->name);
 }
 
-static void write_pod(FILE *out, const struct vm *vm)
+static void write_pod_metadata(FILE *out, const struct vm *vm)
 {
     fprintf(
         out,
@@ -296,6 +296,10 @@ static void write_pod(FILE *out, const struct vm *vm)
         "\"%s\",\"controller\":true,\"blockOwnerDeletion\":true}]},\"spec\":{",
         vm->name, vm->i & 0xffff, vm->name, vm->ns, vm->pod_uid, 200000 + vm->i, vm->i % 977, vm->uid, vm->name,
         vm->name, vm->name, vm->ns, vm->name, vm->uid);
+}
+
+static void write_pod_volumes(FILE *out, const struct vm *vm)
+{
     fputs("\"volumes\":[{\"name\":\"private\",\"emptyDir\":{}},{\"name\":\"public\",\"emptyDir\":{}},{\"name\":"
           "\"sockets\","
           "\"emptyDir\":{}},{\"name\":\"virt-bin-share-dir\",\"emptyDir\":{}},{\"name\":\"libvirt-runtime\","
@@ -304,6 +308,10 @@ static void write_pod(FILE *out, const struct vm *vm)
           "\"hotplug-disks\",\"emptyDir\":{}},",
           out);
     fprintf(out, "{\"name\":\"rootdisk\",\"persistentVolumeClaim\":{\"claimName\":\"%s-root\"}}],", vm->name);
+}
+
+static void write_pod_container(FILE *out, const struct vm *vm)
+{
     fprintf(
         out,
         "\"containers\":[{\"name\":\"compute\",\"image\":\"registry.example.com/kubevirt/virt-launcher@sha256:%064x\","
@@ -338,9 +346,13 @@ static void write_pod(FILE *out, const struct vm *vm)
         "false}}],"
         "\"restartPolicy\":\"Never\",\"terminationGracePeriodSeconds\":210,\"dnsPolicy\":\"ClusterFirst\",",
         out);
+}
+
+static void write_pod_placement(FILE *out, const struct vm *vm)
+{
     fprintf(
         out,
-        "\"nodeSelector\":{\"kubernetes.io/arch\":\"amd64\",\"kubevirt.io/schedulable\":\"true\",%s"
+        "\"nodeSelector\":{\"kubernetes.io/arch\":\"amd64\",\"kubevirt.io/schedulable\":\"true\","
         "\"machine-type.node.kubevirt.io/pc-q35-rhel9.4.0\":\"true\"},"
         "\"automountServiceAccountToken\":false,\"nodeName\":\"node-%05u\",\"securityContext\":{\"runAsUser\":107,"
         "\"runAsGroup\":107,\"runAsNonRoot\":true,\"fsGroup\":107},\"hostname\":\"%s\",\"schedulerName\":"
@@ -352,7 +364,11 @@ static void write_pod(FILE *out, const struct vm *vm)
         "\"Exists\",\"effect\":\"NoSchedule\"}],\"priority\":0,\"readinessGates\":[{\"conditionType\":"
         "\"kubevirt.io/virtual-machine-unpaused\"}],\"enableServiceLinks\":false,\"preemptionPolicy\":"
         "\"PreemptLowerPriority\"},",
-        "", vm->node, vm->name);
+        vm->node, vm->name);
+}
+
+static void write_pod_status(FILE *out, const struct vm *vm)
+{
     fputs("\"status\":{\"phase\":\"Running\",\"conditions\":[", out);
     for (unsigned c = 0; c < 5; c++) {
         static const char *const types[] = { "kubevirt.io/virtual-machine-unpaused", "Initialized", "Ready",
@@ -374,6 +390,15 @@ static void write_pod(FILE *out, const struct vm *vm)
         "\"qosClass\":\"Burstable\"}}",
         vm->node / 256 % 256, vm->node % 256, vm->i >> 8 & 255, vm->i & 255, vm->i >> 8 & 255, vm->i & 255, 4711, 4711,
         vm->i * 31u);
+}
+
+static void write_pod(FILE *out, const struct vm *vm)
+{
+    write_pod_metadata(out, vm);
+    write_pod_volumes(out, vm);
+    write_pod_container(out, vm);
+    write_pod_placement(out, vm);
+    write_pod_status(out, vm);
 }
 
 static void write_pvc(FILE *out, const struct vm *vm)
