@@ -246,11 +246,11 @@ static const struct option_group *const groups[] = { &diagnose_options, &kube_op
 
 const struct command diagnose_command = {
     .name = "diagnose",
-    .arguments = "[--vm VM] [--request FILE] PATH...",
+    .arguments = "[--vm VM] [--request FILE] PATH... | VM [options]",
     .summary = "Say what is going on with a migration, or why it failed, from logs, statistics, objects, rows and "
                "observations.",
-    .details =
-        "What a file is, is seen from what it holds. Exit code 0: there is an answer. 2: the request is unusable.",
+    .details = "What a file is, is seen from what it holds. Exit code 0: there is an answer. 2: the request is "
+               "unusable. 6: no such VM, or the hosts or the cluster do not answer.",
     .operands = OPERANDS_VM_OR_PATHS,
     .needs_hosts = true,
     .groups = groups,

@@ -156,7 +156,7 @@ static void on_event(const struct kvmig_event *event, void *user_data)
         struct json_object *json = json_parse_owned(text);
 
         json_object_object_add(json, "vm", json_object_new_string(vm_of(run, event)));
-        json_print_line("event", json, stdout);
+        json_print_line(kvmig_event_type_name(kvmig_event_type(event)), json, stdout);
         json_object_put(json);
     }
 }
@@ -288,7 +288,6 @@ static int run(const struct settings *settings)
 
 static const struct option_def options[] = {
     { .name = "dry-run",
-      .letter = 'n',
       .kind = OPTION_SWITCH,
       .offset = offsetof(struct settings, dry_run),
       .help = "only show waves, targets, the expected end and what cannot move" },

@@ -325,9 +325,8 @@ static const struct option_def options[] = {
       .kind = OPTION_TEXT,
       .offset = offsetof(struct settings, request_path),
       .metavar = "FILE",
-      .help = "take what is asked for from this JSON file: backend, source, target, hosts, volume_changes, options, "
-              "policy, "
-              "observed" },
+      .help = "take what is asked for from this JSON file: backend, source, target, exclude, target_labels, "
+              "hosts, volume_changes, options, policy, observed" },
     { .name = NULL },
 };
 static const struct option_group file_options = { "Planning on files", options };

@@ -166,7 +166,11 @@ static int run(const struct settings *settings)
 }
 
 static const struct option_def options[] = {
-    { .name = "vm", .kind = OPTION_TEXT, .offset = offsetof(struct settings, vm), .metavar = "VM", .help = "the VM" },
+    { .name = "vm",
+      .kind = OPTION_TEXT,
+      .offset = offsetof(struct settings, vm),
+      .metavar = "VM",
+      .help = "the VM; on Kubernetes only with --only-vm, without which the whole view is saved" },
     { .name = "output",
       .letter = 'o',
       .kind = OPTION_TEXT,
@@ -191,7 +195,7 @@ static const struct option_group *const groups[] = { &report_options,  &kube_opt
 
 const struct command report_command = {
     .name = "report",
-    .arguments = "bundle --vm VM --output DIR [options]",
+    .arguments = "bundle [--vm VM] --output DIR [options]",
     .summary = "Collect what kvmig diagnose wants to see of a VM in one folder, without secrets, for a bug report.",
     .details =
         "The source comes first in --connect. Exit code 0: all answered. 6: a host, cluster or database did not.",

@@ -26,24 +26,28 @@ static void print_usage(FILE *out)
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-8s %s\n           kvmig %s %s\n", commands[i]->name, commands[i]->summary, commands[i]->name,
                 commands[i]->arguments);
-    fputs("\n'kvmig COMMAND --help' lists a command's options.\n"
-          "kvmig --version prints the versions of the tool and of the library.\n\n"
-          "Exit codes:\n"
-          "    0  done; the answer is known, whatever it is\n"
-          "    1  the migration failed, and the guest is where it was; or an operation on a port failed\n"
-          "    2  wrong use of the command line; files that cannot be planned with\n"
-          "    3  refused: the plan has blockers (migrate), the action is not proven safe, or the port is another's\n"
-          "    4  cancelled; the guest is where it was\n"
-          "    5  where the guest is is not known, or needs a decision: see kvmig where\n"
-          "    6  no such VM, migration, host or port; or a host, API, database or service does not answer\n"
-          "    7  another error\n"
-          "  130  left before the end, at the last Ctrl-C (with --attach: the first)\n\n"
-          "Environment:\n"
-          "  KVMIG_HOSTS  libvirt URIs of the hosts, separated by commas, if --connect is not given\n"
-          "  KUBECONFIG   kubeconfig of a Kubernetes cluster, if no libvirt URI is given\n"
-          "  OVN_NB_DB, OVN_SB_DB  remotes of OVN's databases, if --ovn-nb or --ovn-sb is not given\n"
-          "  KVMIG_LOG    log levels on standard error: \"debug\", or \"warn,session=debug,libvirt=info\"\n",
-          out);
+    fputs(
+        "\n'kvmig COMMAND --help' lists a command's options.\n"
+        "kvmig --version prints the versions of the tool and of the library.\n\n"
+        "Exit codes:\n"
+        "    0  done; the answer is known, whatever it is\n"
+        "    1  the migration failed, and the guest is where it was; not all VMs of a drain moved; or an operation on\n"
+        "       a port failed\n"
+        "    2  wrong use of the command line; files or a request that cannot be used\n"
+        "    3  refused: the plan has blockers (migrate), VMs cannot move (drain), the action is not proven safe, or "
+        "the port\n"
+        "       is another's\n"
+        "    4  cancelled; the guest is where it was\n"
+        "    5  where the guest is is not known, or needs a decision: see kvmig where\n"
+        "    6  no such VM, migration, host or port; or a host, API, database or service does not answer\n"
+        "    7  another error\n"
+        "  130  left before the end, at the last Ctrl-C (with --attach: the first)\n\n"
+        "Environment:\n"
+        "  KVMIG_HOSTS  libvirt URIs of the hosts, separated by commas, if --connect is not given\n"
+        "  KUBECONFIG   kubeconfig of a Kubernetes cluster, if no libvirt URI is given\n"
+        "  OVN_NB_DB, OVN_SB_DB  remotes of OVN's databases, if --ovn-nb or --ovn-sb is not given\n"
+        "  KVMIG_LOG    log levels on standard error: \"debug\", or \"warn,session=debug,libvirt=info\"\n",
+        out);
 }
 
 static const struct command *find_command(const char *name)

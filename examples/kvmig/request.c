@@ -17,6 +17,8 @@
  *   options.bandwidth                 MiB/s (libvirt), or a Kubernetes quantity of bytes/s, rounded to MiB/s
  *   options.max_downtime_ms, options.parallel
  *   policy.allow_postcopy, policy.allow_auto_converge
+ *   policy.max_downtime_ms, policy.completion_timeout_s_per_gib      for the forecast
+ *   observed.memory_bytes, observed.link_bits_per_s, observed.dirty_bits_per_s
  *   observed.now                      the time of the question (RFC 3339)
  *
  * A value that cannot be used blocks the plan, as the library's own checks of options do: notes with the codes of docs/findings.md.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT-0 */
 /*
  * What the files of the kvmig tool share: exit codes, settings and how options fill them, the cluster view, texts, and
- * one entry per command. The tool uses only libkvmig's public headers, libc, and json-c (to read and print JSON); and one
- * function of libvirt, to keep it from printing (main.c).
+ * one entry per command. The tool uses libkvmig's public headers, libc, json-c (to read and print JSON), and libvirt, to
+ * keep it from printing (main.c) and to ask hosts for a bundle (bundle_hosts.c).
  */
 #ifndef KVMIG_TOOL_H
 #define KVMIG_TOOL_H
@@ -16,10 +16,11 @@
 
 /* What the process ends with; main.c prints the table in --help, kvmig.1 documents it. */
 enum exit_code {
-    EXIT_OK = 0, /* done; the VM can migrate */
-    EXIT_FAILED = 1, /* the migration failed, the guest is where it was; or an operation on a port failed */
+    EXIT_OK = 0, /* done; there is an answer */
+    EXIT_FAILED =
+        1, /* the migration failed, the guest is where it was; not all VMs of a drain moved; or an operation on a port failed */
     EXIT_USAGE = 2,
-    EXIT_BLOCKED = 3, /* refused: the plan has blockers, or the action is not proven safe */
+    EXIT_BLOCKED = 3, /* refused: the plan has blockers, VMs of a drain cannot move, or the action is not proven safe */
     EXIT_CANCELLED = 4,
     EXIT_UNDECIDED = 5, /* where the guest is is not known, or it needs a decision */
     EXIT_NOT_FOUND = 6, /* no such VM, migration, host or port, or it does not answer; nothing in the files */

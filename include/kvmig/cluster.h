@@ -36,7 +36,7 @@ struct kvmig_cluster_opts {
     const struct kvmig_kube_opts *kube; /**< a Kubernetes cluster with KubeVirt (kvmig/kube.h); copied; NULL = none */
     const char *const
         *snapshot_paths; /**< instead of a live cluster: files or folders with what is at hand, recognised by content
-                                            (planning and explaining only): Kubernetes objects as kubectl prints
+                                            (planning, explaining and diagnosing only): Kubernetes objects as kubectl prints
                                             them; libvirt's domain, capabilities and domain capabilities XML; rows of
                                             OVN's and Open vSwitch's databases; observations. See docs/files.md; copied */
     size_t n_snapshot_paths; /**< entries in snapshot_paths */

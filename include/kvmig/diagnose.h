@@ -77,7 +77,7 @@ KVMIG_API struct kvmig_diagnosis *kvmig_diagnosis_ref(const struct kvmig_diagnos
 /** One owner less; NULL is ignored. Threads: any. Since: 0.1.0 */
 KVMIG_API void kvmig_diagnosis_unref(struct kvmig_diagnosis *diagnosis);
 
-/** A state, an outcome, or the code of the finding that explains it: see docs/findings.md. Borrowed. Threads: any. Since: 0.1.0 */
+/** A state, an outcome, or the code of the finding that explains it: see docs/findings.md and docs/troubleshooting.md. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_diagnosis_verdict(const struct kvmig_diagnosis *diagnosis);
 /** One line for people. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_diagnosis_summary(const struct kvmig_diagnosis *diagnosis);
@@ -95,7 +95,7 @@ KVMIG_API const struct kvmig_findings *kvmig_diagnosis_actions(const struct kvmi
 /** What must not be done now, in words; "" if there is nothing in particular. Static. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_diagnosis_avoid(const struct kvmig_diagnosis *diagnosis);
 /**
- * The whole diagnosis as JSON, with the time line of what happened. *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
+ * The whole diagnosis as JSON, with the time line of what happened (docs/json.md). *out_json is owned by the caller, who frees it with free(). Returns 0. Threads: any.
  * Errors: -EINVAL for NULL. Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_diagnosis_to_json(const struct kvmig_diagnosis *diagnosis, char **out_json);

@@ -27,7 +27,7 @@ int64_t kvmig__time_parse(const char *text);
 char *kvmig__time_text(int64_t ms); /* "2026-11-30T11:02:00Z", with ".123" if not a whole second; owned */
 
 /* ---- snapshots (snapshot.c, snapshot_files.c) ---- block: files are read. */
-/* Loads paths (files, or folders: their files, not recursive, in name order, hidden ones left out) into kube. What is
+/* Loads paths (files, or folders: their files and those of the folders below, four levels deep, in name order, hidden ones left out) into kube. What is
  * unreadable is appended to problems as a finding SNAPSHOT_UNREADABLE (file, and name of the object if there is one,
  * and why), and the rest still loads; text that is no Kubernetes object at all, and kinds that are not ours, are
  * ignored. Typed lists, also empty ones, make their kind known; so does any object of it. Of several states of one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A finished plan as JSON. The one file of the planner that knows json-c; it reads the plan and decides nothing. Any thread.
+ * A finished plan as JSON. Knows json-c, unlike most of the planner; it reads the plan and decides nothing. Any thread.
  * Domain XML that the caller gave is not repeated: it may hold passwords.
  */
 #include "base/json_internal.h"

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A drain of a real host: guests leave it in waves under the limits; one that cannot is told, and stays."""
+import os
+import subprocess
+
 import pytest
 
-from migration import BLOCKED, FAILED, SUCCESS, Guest, Running
+from migration import BLOCKED, BUILD, ENVIRONMENT, FAILED, SUCCESS, Guest, Running
 
 AT_ONCE = 2
 NOT_BEGUN, ENDED = ("Pending", "Waiting"), ("Succeeded", "Failed", "Cancelled", "Indeterminate")
@@ -73,3 +76,13 @@ def test_one_that_cannot_move_is_told_and_stays(lab, tool, make_vm):
     assert code in (SUCCESS, FAILED) and report["moved"] == 1 and report["immovable"] == 1, (code, report)
     free.assert_moved("b")
     bound.assert_running("a")
+
+
+def test_example_empties_a_host(lab, make_vm):
+    guest = Guest(lab, make_vm("d-example", memory=128, disks=["private:8M"]))
+    argv = lab.ctl_argv([BUILD / "examples/drain", "kvmig-a", *(host.uri for host in lab.hosts())])
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False,
+                          env={**os.environ, **ENVIRONMENT})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "wave 1: d-example to kvmig-b" in done.stdout and "d-example: Succeeded" in done.stdout
+    guest.assert_moved("b")

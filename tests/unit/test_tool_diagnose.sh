@@ -128,11 +128,21 @@ END
     ! grep -rq "hunter2" "$tmp/safe" || fail "kvmig $what: a password is in the bundle"
 }
 
+the_example() {
+    program=$builddir/examples/diagnose
+    [ -x "$program" ] || return 0
+    timeout 60 "$program" "$tmp/events" >"$tmp/out" 2>"$tmp/err" || fail "the example failed"
+    what="(examples/diagnose)"
+    out_has "POSTCOPY_ACTIVE: "
+    out_has "do not: Do not cancel"
+}
+
 a_story_for_people
 an_answer_for_programs
 without_evidence_no_cause
 what_cannot_be_used
 kvmigs_own_report
+the_example
 bundle
 no_secrets
 echo "$n runs"
