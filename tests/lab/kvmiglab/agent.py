@@ -4,6 +4,8 @@
 One act per call, each blocks until it is done; the protocol is the simulator's (kube/sim/README.md). A VMI is the guest of
 that name; a node is the host whose host name it has. Claims are files: see claim_path().
 """
+import contextlib
+import fcntl
 import json
 import os
 import re
@@ -49,33 +51,49 @@ class Agent:
         """Holds the name of the pod that has the guest's network there; removed with the guest."""
         return settings.state_dir() / "vms" / f"{vmi}.{host.name}.pod"
 
+    @contextlib.contextmanager
+    def _alone(self, host, vmi):
+        """For `with`: no other act changes the guest's network there; the acts of two pods of one guest may meet."""
+        with open(settings.state_dir() / "vms" / f"{vmi}.{host.name}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def plug(self, node, _namespace, vmi, pod):
         host, record = self._host(node), vm.load_record(vmi)
         chassis = ovs.of_host(host)
-        self._pod_file(host, vmi).write_text(pod)
-        try:
+        with self._alone(host, vmi):
+            self._pod_file(host, vmi).write_text(pod)
             for port in record["ports"]:
                 cni.plug(chassis, port)
+        try:
             for port in record["ports"]:
                 cni.wait_ready(chassis, port)
         except LabError:
-            self._drop_network(host, record)  # as a CNI does when it could not connect a pod
+            with self._alone(host, vmi):
+                self._drop_network(host, record, pod)  # as a CNI does when it could not connect a pod
             raise
         return {"ip": record["ip"]}
 
     def unplug(self, node, _namespace, vmi, pod):
         """A pod that has ended takes its network and its QEMU with it."""
         host = self._host(node)
-        file = self._pod_file(host, vmi)
-        if file.exists() and file.read_text() == pod:
-            proc.kill_and_wait(host.qemu_pids(vmi))
-            self._drop_network(host, vm.load_record(vmi))
+        with self._alone(host, vmi):
+            if self._has_network(host, vmi, pod):
+                proc.kill_and_wait(host.qemu_pids(vmi))
+            self._drop_network(host, vm.load_record(vmi), pod)
         return {}
 
-    def _drop_network(self, host, record):
+    def _has_network(self, host, vmi, pod):
+        file = self._pod_file(host, vmi)
+        return file.exists() and file.read_text() == pod
+
+    def _drop_network(self, host, record, pod):
+        """Unless another pod has it by now."""
+        if not self._has_network(host, record["name"], pod):
+            return
         for port in record["ports"]:
             cni.unplug(ovs.of_host(host), port)
-        self._pod_file(host, record["name"]).unlink(missing_ok=True)
+        self._pod_file(host, record["name"]).unlink()
 
     # ---- guests -----------------------------------------------------------------
 

@@ -149,6 +149,9 @@ class Kube:
         self.configure()
         for host in self.hosts():
             self.api.patch("nodes", {"spec": {"unschedulable": None, "taints": None}}, name=host.hostname)
+        for vmi in self.api.list("vmi", NAMESPACE):  # or the evacuation of a test that failed is followed by another one
+            if vmi["status"].get("evacuationNodeName"):
+                self.api.patch("vmi", {"status": {"evacuationNodeName": None}}, NAMESPACE, vmi["metadata"]["name"])
         for kind in ("resourcequotas", "vmim"):
             for left in self.api.list(kind, NAMESPACE):
                 self.api.delete(kind, NAMESPACE, left["metadata"]["name"])

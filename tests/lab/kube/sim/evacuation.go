@@ -32,18 +32,28 @@ func (s *Sim) reconcileEvacuation(ctx context.Context, k string) (time.Duration,
 		return max(s.o.scaled(evacuationInterval), 250*time.Millisecond), nil
 	}
 	// What is cached may be older than the end of the migration before: the mark may be gone by now.
-	now, err := s.vmis.in(vmi.GetNamespace()).Get(ctx, vmi.GetName(), getOptions)
-	if apierrors.IsNotFound(err) {
-		return 0, nil
+	if marked, err := s.isMarked(ctx, vmi, node); err != nil || !marked {
+		return 0, err
 	}
+	made, err := s.createMigration(ctx, vmi, "kubevirt-evacuation-", priorityCritical, nil,
+		map[string]any{annotationEvacuation: node})
 	if err != nil {
 		return 0, err
 	}
-	if str(now, "status", "evacuationNodeName") != node {
-		return 0, nil
+	// The mark may have gone while the creation was on its way, and then nobody wants this one.
+	if marked, err := s.isMarked(ctx, vmi, node); err != nil || marked {
+		return 0, err
 	}
-	return 0, s.createMigration(ctx, vmi, "kubevirt-evacuation-", priorityCritical, nil,
-		map[string]any{annotationEvacuation: node})
+	return 0, s.vmims.remove(ctx, made, nil)
+}
+
+// isMarked asks the server whether a VMI is to leave a node.
+func (s *Sim) isMarked(ctx context.Context, vmi *object, node string) (bool, error) {
+	now, err := s.vmis.in(vmi.GetNamespace()).Get(ctx, vmi.GetName(), getOptions)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil && str(now, "status", "evacuationNodeName") == node, err
 }
 
 // evacuationSlot keeps the number of migrations that evacuations make within the limits of running ones.

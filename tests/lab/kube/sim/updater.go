@@ -41,8 +41,9 @@ func (s *Sim) reconcileUpdate(ctx context.Context, k string) (time.Duration, err
 			labels[labelVolumeUpdate] = uid(vmi)
 		}
 	}
-	return interval, s.createMigration(ctx, vmi, "kubevirt-workload-update-", priorityUser, labels,
+	_, err := s.createMigration(ctx, vmi, "kubevirt-workload-update-", priorityUser, labels,
 		map[string]any{annotationUpdate: ""})
+	return interval, err
 }
 
 func (s *Sim) activeMigration(machine string) *object {
@@ -60,7 +61,7 @@ func (s *Sim) createMigration(
 	vmi *object,
 	prefix, priority string,
 	labels, annotations map[string]any,
-) error {
+) (*object, error) {
 	labels = merged(labels, map[string]any{labelVMIName: vmi.GetName()})
 	m := &object{Object: map[string]any{
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstanceMigration",
@@ -75,11 +76,11 @@ func (s *Sim) createMigration(
 	}}
 	made, err := s.vmims.create(ctx, m)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.events.say(vmi, byUpdater, normal, "SuccessfulCreate", "Created Migration %s", made.GetName())
 	s.migrations.add(key(made))
-	return nil
+	return made, nil
 }
 
 // cancelUpdates deletes the migrations of a change that was taken back, unless the guest has moved already.
