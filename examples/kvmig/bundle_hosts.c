@@ -4,6 +4,7 @@
  * statistics of its job; and the request that says which file is of which host. One child process per host, with a deadline.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 #define DEFAULT_TIMEOUT_MS 30000
 #define TICK_MS 20
+#define PAUSED_API_ERROR 14 /* libvirt 9.2 and newer */
 
 /* ---- one host, in the child ---- */
 
@@ -26,25 +28,26 @@ struct host {
     const char *dir, *side; /* "source", "target" */
     virConnectPtr conn;
     char name[64]; /* for file names */
+    bool failed; /* something could not be written: said already */
 };
 
-static void write_text(const struct host *host, const char *what, char *text)
+static void write_text(struct host *host, const char *what, char *text)
 {
     char name[128];
 
     if (!text)
         return;
     snprintf(name, sizeof(name), "%s-%s", host->name, what);
-    bundle_write(host->dir, name, text);
+    host->failed |= !bundle_write(host->dir, name, text);
     free(text);
 }
 
-static void write_json(const struct host *host, const char *what, struct json_object *json)
+static void write_json(struct host *host, const char *what, struct json_object *json)
 {
     char name[128];
 
     snprintf(name, sizeof(name), "%s-%s", host->name, what);
-    bundle_write_json(host->dir, name, json);
+    host->failed |= !bundle_write_json(host->dir, name, json);
 }
 
 static struct json_object *observation(const char *what)
@@ -63,7 +66,7 @@ static struct json_object *version_text(unsigned long version)
     return json_object_new_string(text);
 }
 
-static void tell_versions(const struct host *host)
+static void tell_versions(struct host *host)
 {
     struct json_object *json = observation("versions"), *side = json_object_new_object();
     unsigned long version;
@@ -76,68 +79,107 @@ static void tell_versions(const struct host *host)
     write_json(host, "versions.json", json);
 }
 
-static const char *state_name(int state)
-{
-    static const char *const names[] = {
-        [VIR_DOMAIN_NOSTATE] = "no state", [VIR_DOMAIN_RUNNING] = "running",        [VIR_DOMAIN_BLOCKED] = "blocked",
-        [VIR_DOMAIN_PAUSED] = "paused",    [VIR_DOMAIN_SHUTDOWN] = "in shutdown",   [VIR_DOMAIN_SHUTOFF] = "shut off",
-        [VIR_DOMAIN_CRASHED] = "crashed",  [VIR_DOMAIN_PMSUSPENDED] = "pmsuspended"
-    };
+/* virsh's words, which kvmig diagnose reads. reason -1: the state's own. Reasons that tell nothing of a migration are not among them. */
+static const struct {
+    int state, reason;
+    const char *text;
+} words[] = {
+    { VIR_DOMAIN_NOSTATE, -1, "no state" },
+    { VIR_DOMAIN_RUNNING, -1, "running" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_BOOTED, "booted" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_MIGRATED, "migrated" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_RESTORED, "restored" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_UNPAUSED, "unpaused" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_MIGRATION_CANCELED, "migration canceled" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_POSTCOPY, "post-copy" },
+    { VIR_DOMAIN_RUNNING, VIR_DOMAIN_RUNNING_POSTCOPY_FAILED, "post-copy failed" },
+    { VIR_DOMAIN_BLOCKED, -1, "idle" },
+    { VIR_DOMAIN_PAUSED, -1, "paused" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_USER, "user" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_MIGRATION, "migrating" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_SAVE, "saving" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_DUMP, "dumping" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_IOERROR, "I/O error" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_WATCHDOG, "watchdog" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_SNAPSHOT, "creating snapshot" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_CRASHED, "crashed" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_STARTING_UP, "starting up" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY, "post-copy" },
+    { VIR_DOMAIN_PAUSED, VIR_DOMAIN_PAUSED_POSTCOPY_FAILED, "post-copy failed" },
+    { VIR_DOMAIN_PAUSED, PAUSED_API_ERROR, "api error" },
+    { VIR_DOMAIN_SHUTDOWN, -1, "in shutdown" },
+    { VIR_DOMAIN_SHUTOFF, -1, "shut off" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_SHUTDOWN, "shutdown" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_DESTROYED, "destroyed" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_CRASHED, "crashed" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_MIGRATED, "migrated" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_SAVED, "saved" },
+    { VIR_DOMAIN_SHUTOFF, VIR_DOMAIN_SHUTOFF_FAILED, "failed" },
+    { VIR_DOMAIN_CRASHED, -1, "crashed" },
+    { VIR_DOMAIN_PMSUSPENDED, -1, "pmsuspended" },
+};
 
-    return state >= 0 && (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "no state";
-}
-
-/* The reasons that a migration leaves; virsh's words. */
-static const char *reason_name(int state, int reason)
+static const char *word_of(int state, int reason)
 {
-    if (state == VIR_DOMAIN_PAUSED) {
-        switch (reason) {
-        case VIR_DOMAIN_PAUSED_USER:
-            return "user";
-        case VIR_DOMAIN_PAUSED_MIGRATION:
-            return "migrating";
-        case VIR_DOMAIN_PAUSED_IOERROR:
-            return "I/O error";
-        case VIR_DOMAIN_PAUSED_POSTCOPY:
-            return "post-copy";
-        case VIR_DOMAIN_PAUSED_POSTCOPY_FAILED:
-            return "post-copy failed";
-        default:
-            return NULL;
-        }
-    }
-    if (state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_MIGRATED)
-        return "migrated";
-    if (state == VIR_DOMAIN_RUNNING && reason == VIR_DOMAIN_RUNNING_POSTCOPY)
-        return "post-copy";
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (words[i].state == state && words[i].reason == reason)
+            return words[i].text;
     return NULL;
 }
 
-static void tell_state(const struct host *host, virDomainPtr domain)
+/* False: the host could not say. */
+static bool tell_state(struct host *host, virDomainPtr domain)
 {
-    struct json_object *json = observation("domain-state");
-    int state = 0, reason = 0;
-    const char *why = NULL;
+    struct json_object *json;
+    const char *text = "absent", *why = NULL;
+    int state, reason;
 
+    if (domain) {
+        if (virDomainGetState(domain, &state, &reason, 0) < 0)
+            return false;
+        text = word_of(state, -1);
+        why = word_of(state, reason);
+    }
+    json = observation("domain-state");
     json_object_object_add(json, "side", json_object_new_string(host->side));
     json_object_object_add(json, "node", json_object_new_string(host->name));
     json_object_object_add(json, "domain", json_object_new_string(host->settings->vm));
-    if (domain && virDomainGetState(domain, &state, &reason, 0) == 0)
-        why = reason_name(state, reason);
-    json_object_object_add(json, "state", json_object_new_string(domain ? state_name(state) : "absent"));
+    json_object_object_add(json, "state", json_object_new_string(text ? text : "no state"));
     if (why)
         json_object_object_add(json, "reason", json_object_new_string(why));
     write_json(host, "state.json", json);
+    return true;
 }
 
-/* One line, with libvirt's own names. */
-static void tell_job(const struct host *host, virDomainPtr domain)
+/* That there is no job is what tells a guest that is left behind from one that still migrates; in virsh domjobinfo's words. */
+static void tell_job_type(struct host *host, int type)
+{
+    static const char *const names[] = {
+        [VIR_DOMAIN_JOB_NONE] = "None",           [VIR_DOMAIN_JOB_BOUNDED] = "Bounded",
+        [VIR_DOMAIN_JOB_UNBOUNDED] = "Unbounded", [VIR_DOMAIN_JOB_COMPLETED] = "Completed",
+        [VIR_DOMAIN_JOB_FAILED] = "Failed",       [VIR_DOMAIN_JOB_CANCELLED] = "Cancelled"
+    };
+    char *text = NULL;
+
+    if (type < 0 || (size_t)type >= sizeof(names) / sizeof(names[0]))
+        return;
+    if (asprintf(&text, "Job type:         %s\n", names[type]) < 0)
+        abort();
+    write_text(host, "job.txt", text);
+}
+
+/* The figures are one line, with libvirt's own names. */
+static void tell_job(struct host *host, virDomainPtr domain)
 {
     virTypedParameterPtr params = NULL;
     struct json_object *json;
     int n = 0, type = VIR_DOMAIN_JOB_NONE;
 
-    if (virDomainGetJobStats(domain, &type, &params, &n, 0) < 0 || n == 0)
+    if (virDomainGetJobStats(domain, &type, &params, &n, 0) < 0)
+        return;
+    if (strcmp(host->side, "source") == 0)
+        tell_job_type(host, type);
+    if (n == 0)
         return;
     json = json_object_new_object();
     for (int i = 0; i < n; i++) {
@@ -182,10 +224,10 @@ static virDomainPtr find_domain(virConnectPtr conn, const char *vm, bool *out_su
     return domain;
 }
 
-/* tell: where the name of the host is written, for the parent. */
+/* tell: where the parent is told the name of the host, and with a newline that the VM is there. */
 static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side, int tell)
 {
-    struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "" };
+    struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "", false };
     virDomainPtr domain;
     bool sure;
 
@@ -195,10 +237,9 @@ static int ask_host(const struct settings *settings, const char *dir, const char
     if (write(tell, host.name, strlen(host.name)) < 0)
         return 1;
     domain = find_domain(host.conn, settings->vm, &sure);
-    if (!sure)
+    if (!sure || !tell_state(&host, domain) || (domain && write(tell, "\n", 1) < 0))
         return 1;
     tell_versions(&host);
-    tell_state(&host, domain);
     write_text(&host, "capabilities.xml", virConnectGetCapabilities(host.conn));
     write_text(&host, "domcapabilities.xml", domain_capabilities(host.conn));
     if (domain) {
@@ -207,7 +248,7 @@ static int ask_host(const struct settings *settings, const char *dir, const char
         virDomainFree(domain);
     }
     virConnectClose(host.conn);
-    return 0;
+    return host.failed;
 }
 
 /* ---- all hosts, in the parent ---- */
@@ -218,8 +259,10 @@ static bool wait_for(pid_t child, uint64_t timeout_ms)
     int status = 0;
 
     for (uint64_t waited = 0; waited < timeout_ms; waited += TICK_MS) {
-        if (waitpid(child, &status, WNOHANG) == child)
-            return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        const pid_t ended = waitpid(child, &status, WNOHANG);
+
+        if (ended)
+            return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
         nanosleep(&tick, NULL);
     }
     kill(child, SIGKILL);
@@ -227,8 +270,14 @@ static bool wait_for(pid_t child, uint64_t timeout_ms)
     return false;
 }
 
-/* True if the host answered; name: what it calls itself, which a host may tell and hang after that. */
-static bool ask(const struct settings *settings, const char *dir, const char *uri, const char *side, char name[64])
+struct answer {
+    char name[66]; /* what it calls itself, which a host may tell and hang after that; "" = it did not tell */
+    bool has_vm;
+};
+
+/* True if the host told all. */
+static bool ask(const struct settings *settings, const char *dir, const char *uri, const char *side,
+                struct answer *answer)
 {
     const uint64_t timeout_ms = settings->call_timeout_ms ? settings->call_timeout_ms : DEFAULT_TIMEOUT_MS;
     int told[2];
@@ -236,39 +285,23 @@ static bool ask(const struct settings *settings, const char *dir, const char *ur
     pid_t child;
     bool good;
 
-    name[0] = '\0';
-    if (pipe(told) != 0)
+    if (pipe2(told, O_CLOEXEC) != 0)
         return false;
     fflush(NULL);
     child = fork();
-    if (child == 0)
+    if (child == 0) {
+        close(told[0]);
         _exit(ask_host(settings, dir, uri, side, told[1]));
+    }
     close(told[1]);
     good = child > 0 && wait_for(child, timeout_ms);
-    n = child > 0 ? read(told[0], name, 63) : 0;
-    name[n > 0 ? n : 0] = '\0';
+    n = child > 0 ? read(told[0], answer->name, sizeof(answer->name) - 1) : 0;
+    answer->name[n > 0 ? n : 0] = '\0';
     close(told[0]);
+    answer->has_vm = answer->name[strcspn(answer->name, "\n")] == '\n';
+    answer->name[strcspn(answer->name, "\n")] = '\0';
     return good;
 }
-
-static void tell_silence(const struct settings *settings, const char *dir, const char *side)
-{
-    struct json_object *json = observation("domain-state");
-    char name[32];
-
-    json_object_object_add(json, "side", json_object_new_string(side));
-    json_object_object_add(json, "domain", json_object_new_string(settings->vm));
-    json_object_object_add(json, "state", json_object_new_string("unreachable"));
-    snprintf(name, sizeof(name), "%s-silent.json", side);
-    bundle_write_json(dir, name, json);
-}
-
-/* ---- which host is the target ---- */
-
-struct answer {
-    char name[64]; /* "" = it did not tell its name */
-    bool has_vm;
-};
 
 static char *path_of(const char *dir, const char *host, const char *what)
 {
@@ -287,6 +320,21 @@ static bool has_file(const char *dir, const char *host, const char *what)
     free(path);
     return has;
 }
+
+/* number: of the host, because several targets may be silent. */
+static void tell_silence(const struct settings *settings, const char *dir, const char *side, size_t number)
+{
+    struct json_object *json = observation("domain-state");
+    char name[48];
+
+    json_object_object_add(json, "side", json_object_new_string(side));
+    json_object_object_add(json, "domain", json_object_new_string(settings->vm));
+    json_object_object_add(json, "state", json_object_new_string("unreachable"));
+    snprintf(name, sizeof(name), "%s-%zu-silent.json", side, number);
+    bundle_write_json(dir, name, json);
+}
+
+/* ---- which host is the target ---- */
 
 static void drop_file(const char *dir, const char *host, const char *what)
 {
@@ -354,13 +402,13 @@ size_t bundle_hosts(const struct settings *settings, const char *dir)
     for (size_t i = 0; i < settings->uris.n; i++) {
         const char *uri = settings->uris.v[i], *side = i == 0 ? "source" : "target";
 
-        if (ask(settings, dir, uri, side, answers[i].name)) {
+        if (ask(settings, dir, uri, side, &answers[i])) {
             answered++;
-        } else {
-            complain("report: %s does not answer; the bundle says that, and nothing else of it", uri);
-            tell_silence(settings, dir, side);
+            continue;
         }
-        answers[i].has_vm = *answers[i].name && has_file(dir, answers[i].name, "domain.xml");
+        complain("report: %s does not answer, or not in full; the bundle has what it said", uri);
+        if (!*answers[i].name || !has_file(dir, answers[i].name, "state.json"))
+            tell_silence(settings, dir, side, i + 1);
     }
     write_request(settings, dir, answers);
     free(answers);

@@ -110,7 +110,7 @@ bundle() {
     err_has "test:///nowhere.xml"
     # what could not be asked is told
     run 6 report bundle --vm test -c test:///default -c test:///nowhere.xml -o "$tmp/half"
-    grep -q '"target".*"unreachable"' "$tmp/half/target-silent.json" || fail "kvmig $what: the silent host is not told"
+    grep -q '"target".*"unreachable"' "$tmp/half/target-2-silent.json" || fail "kvmig $what: the silent host is not told"
     run 0 diagnose "$tmp/half" --json
     out_json '"TARGET_UNREACHABLE" in [f["code"] for f in d["findings"]]'
     run 2 report nothing --vm test -c test:///default -o "$tmp/third"
