@@ -120,34 +120,50 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
     return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
 }
 
-static bool is_elsewhere(const struct kvmig__fact_domain_state *seen, const struct kvmig__fact_domain_state *other)
+/* Of several hosts that were told of on one side, the one that proves most; one that could not be asked may have the VM. */
+static int weight_of(const struct kvmig__fact_domain_state *seen)
 {
-    return seen->node && other->node && !kvmig__str_eq(seen->node, other->node);
+    static const struct {
+        const char *begins;
+        int weight;
+    } weights[] = { { "running", 5 },     { "idle", 5 },   { "blocked", 5 }, { "paused", 4 },
+                    { "in shutdown", 4 }, { "pmsus", 4 },  { "shut", 2 },    { "crashed", 2 },
+                    { "unreachable", 3 }, { "absent", 1 }, { "", 3 } };
+    const char *state = seen->state ? seen->state : "absent";
+
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(weights); i++)
+        if (kvmig__str_starts(state, weights[i].begins))
+            return weights[i].weight;
+    return 0;
 }
 
-static bool has_it(const struct kvmig__fact_domain_state *seen)
+/* A later look at the same host replaces this one. */
+static bool is_outdated(const struct kvmig__case *c, size_t index, const char *side)
 {
-    return seen->state && !kvmig__str_starts(seen->state, "absent") && !kvmig__str_starts(seen->state, "unreachable");
+    const struct kvmig__fact_domain_state *seen = &c->facts->states.v[index];
+
+    for (size_t i = index + 1; i < c->facts->states.n; i++) {
+        const struct kvmig__fact_domain_state *later = &c->facts->states.v[i];
+
+        if (kvmig__str_eq(later->side, side) && kvmig__case_is_of(c, later->domain) &&
+            (!seen->node || !later->node || kvmig__str_eq(seen->node, later->node)))
+            return true;
+    }
+    return false;
 }
 
-/* The newest; but a host without the VM says nothing once another host that was told of has it. */
 const struct kvmig__fact_domain_state *kvmig__case_seen(const struct kvmig__case *c, const char *side)
 {
-    const struct kvmig__fact_domain_state *newest = NULL;
+    const struct kvmig__fact_domain_state *best = NULL;
 
     for (size_t i = c->facts->states.n; i-- > 0;) {
         const struct kvmig__fact_domain_state *seen = &c->facts->states.v[i];
 
-        if (!kvmig__str_eq(seen->side, side) || !kvmig__case_is_of(c, seen->domain))
-            continue;
-        if (!newest)
-            newest = seen;
-        else if (has_it(seen) && is_elsewhere(seen, newest))
-            return seen;
-        if (has_it(newest))
-            return newest;
+        if (kvmig__str_eq(seen->side, side) && kvmig__case_is_of(c, seen->domain) && !is_outdated(c, i, side) &&
+            (!best || weight_of(seen) > weight_of(best)))
+            best = seen;
     }
-    return newest;
+    return best;
 }
 
 bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side)
@@ -177,8 +193,8 @@ const char *kvmig__case_place(const struct kvmig__case *c)
     if (c->located)
         return c->source;
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(here); i++)
-        if (kvmig__str_eq(c->state, here[i]))
-            return c->source;
+        if (kvmig__str_eq(c->state, here[i]) && (c->strength >= KVMIG__KNOWN_PROVEN || kvmig__case_job(c) > 0))
+            return c->source; /* one line of a log is no proof */
     return NULL;
 }
 

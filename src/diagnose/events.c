@@ -18,6 +18,7 @@ struct side {
     bool complete; /* it says that its part is done */
     bool paused; /* it could not be resumed */
     bool gone; /* the domain failed there */
+    bool ran; /* it was resumed there */
 };
 struct seen {
     struct side source, target;
@@ -65,7 +66,8 @@ static void take_of_source(struct seen *seen, const struct kvmig__fact_job_event
         side->postcopy = ACTIVE;
     } else if (is(event, "SUSPENDED", "API_ERROR")) {
         side->paused = true;
-        seen->end = FAILED;
+        if (seen->end != SUCCEEDED)
+            seen->end = FAILED;
     } else if (is(event, "RESUMED", "MIGRATED") || is(event, "RESUMED", "UNPAUSED")) {
         if (side->stopped_s >= 0 && seen->end != SUCCEEDED)
             seen->end = FAILED;
@@ -96,8 +98,11 @@ static void take_of_target(struct seen *seen, const struct kvmig__fact_job_event
         if (seen->end == OPEN && side->postcopy == NOT_BEGUN)
             seen->end = FAILED;
     }
-    if (kvmig__str_eq(event->event, "RESUMED") && side->resumed_s < 0)
-        side->resumed_s = event->time_s;
+    if (kvmig__str_eq(event->event, "RESUMED")) {
+        side->ran = true;
+        if (side->resumed_s < 0)
+            side->resumed_s = event->time_s;
+    }
 }
 
 static void take(struct seen *seen, const struct kvmig__fact_job_event *event)
@@ -165,7 +170,7 @@ static void judge_open(struct kvmig__case *c, const struct seen *seen)
 {
     const double stopped = seen->source.stopped_s, now = c->ask->events_now_s;
 
-    if (stopped >= 0 && now > 0 && now - stopped >= SWITCH_S && seen->target.resumed_s < 0)
+    if (stopped >= 0 && now > 0 && now - stopped >= SWITCH_S && !seen->target.ran)
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "UNDECIDED",
                           "the guest was stopped on the source long ago, and nothing tells that the target took it");
     else
@@ -180,7 +185,7 @@ static void judge_failure(struct kvmig__case *c, const struct seen *seen)
     }
     kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED_SOURCE_PAUSED",
                       "the source could not be resumed after the migration had failed");
-    if (seen->target.gone && seen->target.resumed_s < 0) /* it never ran there */
+    if (seen->target.gone && !seen->target.ran)
         kvmig__case_act(c, "RESUME_SOURCE", kvmig__strdup(c->vm_object), NULL,
                         "Mend what kept it from resuming, then resume it: the target's copy has failed.");
 }

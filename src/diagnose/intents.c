@@ -294,7 +294,7 @@ static void drain(struct kvmig__case *c)
             "Evict the launchers (kubectl drain), or set the taint: a cordon alone moves nothing.",
             "VMs run on the node, no migration of them was asked for, and the node lacks the drain taint.");
     } else if (drained.moving && c->strength >= KVMIG__KNOWN_RUNNING && is_under_way(c)) {
-        return; /* how far that one is says more */
+        ; /* how far that one is says more */
     } else if (drained.waiting.n || drained.moving) {
         kvmig__case_override(c, "WAITING", "VMs are still to be moved off the node");
     } else if (drained.ended && c->strength < KVMIG__KNOWN_ENDED) {
@@ -311,24 +311,26 @@ static void forbid(struct kvmig__case *c)
     static const struct {
         const char *state, *actions;
     } rules[] = {
-        { "SUCCEEDED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD REVERT_VOLUMES ABORT_JOB" },
-        { "SUCCEEDED_UNREPORTED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD REVERT_VOLUMES ABORT_JOB" },
+        { "SUCCEEDED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD REVERT_VOLUMES ABORT_JOB RETRY" },
+        { "SUCCEEDED_UNREPORTED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD REVERT_VOLUMES ABORT_JOB RETRY" },
         { "POSTCOPY_ACTIVE", "RESUME_SOURCE DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
-                             "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES" },
+                             "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES RETRY" },
         { "POSTCOPY_RECOVERING", "RESUME_SOURCE DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
                                  "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES RESUME_TARGET" },
         { "POSTCOPY_FAILED", "RESUME_SOURCE DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
                              "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES RESUME_TARGET" },
         { "UNDECIDED", "RESUME_SOURCE RESUME_TARGET DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
                        "DELETE_MIGRATION ABORT_JOB SET_REQUESTED_CHASSIS CLEAR_ACTIVATION_STRATEGY ENABLE_PORT "
-                       "DISABLE_PORT" },
+                       "DISABLE_PORT REVERT_VOLUMES KEEP_TARGET_VOLUMES RETRY FORCE_UNSAFE" },
+        { "VM_LOST", "RESUME_SOURCE RESUME_TARGET DESTROY_SOURCE DESTROY_TARGET RETRY" },
         { "SPLIT_BRAIN", "RESUME_SOURCE RESUME_TARGET DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD "
                          "DELETE_STALE_POD DELETE_MIGRATION ABORT_JOB SET_REQUESTED_CHASSIS CLEAR_ACTIVATION_STRATEGY "
                          "ENABLE_PORT DISABLE_PORT REVERT_VOLUMES KEEP_TARGET_VOLUMES RETRY" },
         { "REFUSED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES" },
         { "NO_ACTION", "RESUME_SOURCE RESUME_TARGET DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
-                       "DELETE_MIGRATION ABORT_JOB SET_REQUESTED_CHASSIS CLEAR_ACTIVATION_STRATEGY ENABLE_PORT "
-                       "DISABLE_PORT REVERT_VOLUMES KEEP_TARGET_VOLUMES" },
+                       "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES KEEP_TARGET_VOLUMES SET_REQUESTED_CHASSIS "
+                       "CLEAR_ACTIVATION_STRATEGY ENABLE_PORT "
+                       "DISABLE_PORT" },
     };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(rules); i++) {

@@ -88,9 +88,9 @@ static bool is_ours(const struct kvmig__case *c, const char *name)
 
     if (!strcmp(name, c->vm) || !strcmp(name, own))
         return true;
-    if (slash && slash > c->vm && strpbrk(name, "_/") && length == strlen(c->vm)) /* of that namespace, and no other */
-        return !strncmp(name, c->vm, (size_t)(slash - c->vm)) && !strcmp(name + (slash - c->vm) + 1, own) &&
-               strchr("_/", name[slash - c->vm]);
+    if (slash && slash > c->vm && strpbrk(name, "_/")) /* of that namespace, and no other */
+        return length == strlen(c->vm) && !strncmp(name, c->vm, (size_t)(slash - c->vm)) &&
+               !strcmp(name + (slash - c->vm) + 1, own) && strchr("_/", name[slash - c->vm]);
     if ((c->vmi && kvmig__str_eq(name, c->vmi->meta.uid)) || (c->domain && kvmig__str_eq(name, c->domain->uuid)))
         return true;
     return length > own_length && !strcmp(name + length - own_length, own) &&

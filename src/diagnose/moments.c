@@ -58,8 +58,11 @@ static bool concerns(const struct kvmig__case *c, const struct kvmig__kube_event
     const char *vm = c->vmi ? c->vmi->meta.name : c->vmim ? c->vmim->vmi : NULL;
     const char *about = event->about_name ? event->about_name : "";
     char *launcher = vm ? kvmig__asprintf("virt-launcher-%s-", vm) : NULL;
-    const bool is = !vm || kvmig__str_eq(about, vm) || (c->vmim && kvmig__str_eq(about, c->vmim->meta.name)) ||
-                    kvmig__str_starts(about, launcher);
+    const char *ns = c->vmi ? c->vmi->meta.ns : c->vmim ? c->vmim->meta.ns : NULL;
+    const bool of_launcher = launcher && kvmig__str_starts(about, launcher) && !strchr(about + strlen(launcher), '-');
+    const bool is =
+        !vm || ((!event->about_ns || !ns || kvmig__str_eq(event->about_ns, ns)) &&
+                (kvmig__str_eq(about, vm) || (c->vmim && kvmig__str_eq(about, c->vmim->meta.name)) || of_launcher));
 
     free(launcher);
     return is;

@@ -157,9 +157,34 @@ static void put_right(const struct look *look)
                         "Remove activation-strategy from the port.");
 }
 
+/* A session of kvmig has prepared it. Whether that one still lives, a diagnosis cannot tell: only its owner writes here. */
+static const char *owner_of(const struct look *look)
+{
+    const char *owner = kvmig__fact_get(&look->lsp->external_ids, "kvmig-owner");
+
+    return owner && *owner ? owner : NULL;
+}
+
+static void owned(const struct look *look, const char *owner)
+{
+    struct kvmig__detail detail = { 0 };
+
+    kvmig__detail_str(&detail, "owner", owner);
+    if (look->requested)
+        kvmig__detail_str(&detail, "requested-chassis", look->requested);
+    kvmig__case_note(look->c, "STALE_LSP_OPTIONS", KVMIG_SEVERITY_WARN, object_of(look), &detail,
+                     "If that session is gone, clean up with kvmig port gc, which leaves living ones alone.",
+                     "The port has the options of a migration, and the owner token of a kvmig session.");
+}
+
 static void stale(const struct look *look)
 {
     struct kvmig__detail detail = { 0 };
+
+    if (owner_of(look)) {
+        owned(look, owner_of(look));
+        return;
+    }
 
     if (look->requested)
         kvmig__detail_str(&detail, "requested-chassis", look->requested);
@@ -175,7 +200,8 @@ static void wrong_place(const struct look *look, const char *have, const char *h
 {
     struct kvmig__detail detail = { 0 };
 
-    if (!have || !*have || !look->home || kvmig__same_host(look->wires, have, look->home) != KVMIG__SAME_NO ||
+    if (!have || !*have || !look->home || owner_of(look) ||
+        kvmig__same_host(look->wires, have, look->home) != KVMIG__SAME_NO ||
         kvmig__findings_has(&look->c->findings, "LSP_WRONG_CHASSIS"))
         return;
     kvmig__detail_str(&detail, "have", have);
@@ -195,6 +221,8 @@ static void at_rest(const struct look *look)
             stale(look);
         return;
     }
+    if (!look->wires->moves_known && !look->wires->pods_known)
+        return;
     if (look->wires->moves.n == 0)
         kvmig__diagnose_groups(look->c, look->wires, look->lsp);
     wrong_place(look, look->chassis.n ? look->chassis.v[0] : NULL, "pinned to");

@@ -326,11 +326,13 @@ static void judge_convergence(struct kvmig__case *c, const struct course *course
 
 static void judge(struct kvmig__case *c, const struct course *course)
 {
-    if (judge_silence(c, course)) {
-        kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the job stands");
-    } else if (is_postcopy(last_of(course))) {
+    const bool silent = judge_silence(c, course);
+
+    if (is_postcopy(last_of(course))) { /* also if it stands: a cancel would lose the guest */
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "POSTCOPY_ACTIVE",
                           "the guest runs on the target and still fetches memory from the source");
+    } else if (silent) {
+        kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "the job stands");
     } else {
         judge_convergence(c, course);
     }

@@ -28,7 +28,7 @@ enum side {
 
 static bool says(const char *state, const char *reason, const char *word)
 {
-    return (state && strstr(state, word)) || (reason && strstr(reason, word));
+    return (state && strcasestr(state, word)) || (reason && strcasestr(reason, word)); /* virsh: "api error" */
 }
 
 static enum side side_of_paused(const char *state, const char *reason)
@@ -74,7 +74,7 @@ static enum side side_of(const char *state, const char *reason)
         return SIDE_POSTCOPY_FAILED;
     if (says(state, reason, "post-copy"))
         return SIDE_POSTCOPY;
-    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "blocked"))
+    if (kvmig__str_starts(state, "running") || kvmig__str_starts(state, "idle") || kvmig__str_starts(state, "blocked"))
         return SIDE_RUNNING;
     return kvmig__str_starts(state, "paused") ? side_of_paused(state, reason) : SIDE_UNKNOWN;
 }
@@ -143,7 +143,8 @@ static void look(const struct kvmig__case *c, struct sides *out)
             job = c->facts->jobs.v[i].type;
     out->began_postcopy = c->ask->postcopy_started > 0 || out->source == SIDE_POSTCOPY ||
                           out->source == SIDE_POSTCOPY_FAILED || out->target == SIDE_POSTCOPY ||
-                          out->target == SIDE_POSTCOPY_FAILED;
+                          out->target == SIDE_POSTCOPY_FAILED ||
+                          kvmig__str_starts(c->state ? c->state : "", "POSTCOPY_");
     out->never_postcopy = c->ask->postcopy_started < 0;
     out->returned = c->ask->migrate_rc > 0;
     out->failed = !out->returned && (c->ask->migrate_rc < 0 || is_failure(c->state) || kvmig__str_eq(job, "Failed") ||
@@ -167,9 +168,13 @@ static bool is_held(enum side side)
     return side == SIDE_MIGRATING || side == SIDE_PAUSED || side == SIDE_USER || side == SIDE_API_ERROR;
 }
 
+/* What both sides show now outranks what events told of the past. */
 static void prove(struct kvmig__case *c, const char *code, const char *why)
 {
-    kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
+    if (c->seen_both)
+        kvmig__case_override(c, code, why);
+    else
+        kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
 }
 
 static void act(struct kvmig__case *c, const char *code, const char *what)
@@ -213,8 +218,8 @@ static void drop_source(struct kvmig__case *c, const struct sides *sides)
 {
     if (!sides->target_came && !sides->returned)
         return;
-    if (sides->source == SIDE_PAUSED && !sides->target_migrated && !sides->returned && !sides->never_postcopy)
-        return;
+    if (sides->source == SIDE_PAUSED && !sides->target_migrated && !sides->returned)
+        return; /* by a watchdog, for a snapshot ... */
     if (is_held(sides->source) || sides->source == SIDE_POSTCOPY)
         act(c, "DESTROY_SOURCE", "Destroy the source's copy, which is paused and old: the guest runs on the target.");
 }
@@ -243,9 +248,14 @@ static void target_runs(struct kvmig__case *c, const struct sides *sides)
         prove(c, "UNDECIDED", "the target runs the guest, and the source, which may run it too, could not be asked");
         return;
     case SIDE_UNKNOWN:
-        if (!sides->target_migrated && !sides->returned && !sides->failed && c->strength == KVMIG__KNOWN_NONE)
-            return; /* a domain that runs, and nothing else */
-        break;
+        if (sides->target_migrated || sides->returned)
+            break;
+        if (sides->job)
+            running(c, "the target has begun to run, and the source's job goes on");
+        else if (sides->failed || c->strength > KVMIG__KNOWN_NONE)
+            prove(c, "UNDECIDED",
+                  "the target runs the guest, and nobody has looked at the source, which may run it too");
+        return; /* else a domain that runs, and nothing else */
     case SIDE_USER:
     case SIDE_IO_ERROR:
         if (sides->target_migrated || sides->returned)
@@ -305,6 +315,9 @@ static void source_stands(struct kvmig__case *c, const struct sides *sides)
         prove(
             c, "UNDECIDED",
             "the source is paused, and the target has run the guest since: the source's memory may not fit its disks");
+    } else if (sides->returned ||
+               (c->strength >= KVMIG__KNOWN_ENDED && c->state && kvmig__str_starts(c->state, "SUCCEEDED"))) {
+        prove(c, "UNDECIDED", "the target had taken the guest over, and does not run it any more");
     } else {
         prove(c, "FAILED_SOURCE_PAUSED",
               "the migration left the guest paused on the source, and the target does not run it");
@@ -351,7 +364,8 @@ static void source_runs(struct kvmig__case *c, const struct sides *sides)
     c->located = true;
     if (sides->failed || c->unproven || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest goes on running on the source");
-    if (is_held(sides->target) && sides->target != SIDE_PAUSED) /* of that one it is not told why */
+    if (is_held(sides->target) && sides->target != SIDE_PAUSED && /* of that one it is not told why */
+        (sides->no_job || c->ask->migrate_rc < 0)) /* a log may tell of an earlier attempt than the one that runs */
         act(c, "DESTROY_TARGET", "Destroy the target's copy, which is not needed: the source runs the guest.");
 }
 
@@ -420,6 +434,8 @@ void kvmig__diagnose_sides(struct kvmig__case *c)
     note_silence(c, sides.source, "SOURCE_UNREACHABLE", c->source);
     note_silence(c, sides.target, "TARGET_UNREACHABLE", c->target);
     c->seen_both = !is_silent(sides.source) && !is_silent(sides.target);
+    kvmig__case_drop(&c->actions,
+                     "RESUME_SOURCE"); /* of events: here it is judged by what is there now, and in order */
     if (sides.target == SIDE_POSTCOPY_FAILED || sides.target == SIDE_POSTCOPY)
         target_in_postcopy(c, &sides);
     else if (sides.target == SIDE_RUNNING)

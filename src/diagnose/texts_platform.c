@@ -54,17 +54,15 @@ static bool job(struct kvmig__match *match)
 static bool quota(struct kvmig__match *match)
 {
     char *name = kvmig__words_word(match->after, match->end);
-    const char *after, *stop;
-    char *requested;
+    const char *stop = match->at;
+    char *line;
 
+    while (stop < match->end && *stop != '\n')
+        stop++;
+    line = kvmig__strndup(match->at, (size_t)(stop - match->at));
+    kvmig__quota_detail(line, &match->detail);
     match->object = name ? kvmig__asprintf("resourcequota/%s", name) : NULL;
-    if (kvmig__words_find(match->after, match->end, "requested:", &after)) {
-        for (stop = after; stop < match->end && *stop != '\n' && !kvmig__str_starts(stop, ", used:");)
-            stop++;
-        requested = kvmig__strndup(after + strspn(after, " "), (size_t)(stop - after - (ptrdiff_t)strspn(after, " ")));
-        kvmig__detail_str(&match->detail, "requested", requested);
-        free(requested);
-    }
+    free(line);
     free(name);
     return true;
 }
