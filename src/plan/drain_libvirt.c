@@ -4,6 +4,7 @@
  * not changed: targets are copies of its hosts, to which each guest that was placed is added, with what it takes of memory, huge
  * pages and pools. Pure; any thread that may read the view.
  */
+#include "plan/checks.h"
 #include "plan/drain_internal.h"
 
 #include <stdlib.h>
@@ -192,15 +193,28 @@ static void make_own(struct copy *copy)
     copy->own = true;
     host->domains.v = copy_list(host->domains.v, host->domains.n, sizeof(*host->domains.v));
     host->pools.v = copy_list(host->pools.v, host->pools.n, sizeof(*host->pools.v));
+    host->cells.v = copy_list(host->cells.v, host->cells.n, sizeof(*host->cells.v));
+    for (size_t i = 0; i < host->cells.n; i++) {
+        struct kvmig__numa_cell *cell = &host->cells.v[i];
+
+        cell->pages.v = copy_list(cell->pages.v, cell->pages.n, sizeof(*cell->pages.v));
+    }
+}
+
+static void free_own(struct kvmig__host *host)
+{
+    for (size_t i = 0; i < host->cells.n; i++)
+        free(host->cells.v[i].pages.v);
+    free(host->cells.v);
+    free(host->domains.v);
+    free(host->pools.v);
 }
 
 static void data_free(struct data *data)
 {
     for (size_t i = 0; i < data->view.hosts.n; i++) {
-        if (!data->copies[i].own)
-            continue;
-        free(data->copies[i].host.domains.v);
-        free(data->copies[i].host.pools.v);
+        if (data->copies[i].own)
+            free_own(&data->copies[i].host);
     }
     free(data->copies);
     free(data->view.hosts.v);
@@ -298,6 +312,7 @@ static struct kvmig_plan *place(struct kvmig__drain_world *world, const struct k
     make_own(target);
     *KVMIG__PUSH(&target->host.domains) = *domain;
     take_memory(&target->host, domain);
+    kvmig__take_hugepages(&target->host, domain);
     take_storage(&target->host, plan);
     return plan;
 }
