@@ -21,7 +21,7 @@
 
 static void add_number(struct json_object *object, const char *key, double value, double factor)
 {
-    if (value >= 0)
+    if (value >= 0 && value * factor <= MOST_NUMBER) /* what could not be read again is not written */
         kvmig__json_add_u64(object, key, (uint64_t)(value * factor + 0.5));
 }
 

@@ -325,6 +325,7 @@ static int32_t tune(struct kvmig_session *session, const char *where, enum kvmig
     if (session->state != KVMIG__ST_RUNNING)
         return fail_phase(session, where, "in Running only, and not once it is being aborted");
     session->driver->ops->tune(session->driver, what, value);
+    session->learning.tuned = session->learning.tuned || what != KVMIG__TUNE_POSTCOPY;
     return 0;
 }
 
