@@ -165,6 +165,8 @@ void kvmig__disks_place_copies(const struct kvmig__check *c, struct kvmig__disk_
 /* Cache modes of what stays shared (disk_copy.c). */
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job);
 bool kvmig__disk_is_copied(const struct kvmig__disk_plan *disk);
+/* Bytes of all that are copied; KVMIG__UNKNOWN. *out_known (may be NULL): of those whose size is known. */
+uint64_t kvmig__disks_bytes_to_copy(const struct kvmig__disk_plan *disks, size_t n, uint64_t *out_known);
 /* Whether what exists on the target has the size for a mirror (disk_target.c). */
 void kvmig__disk_check_size(const struct kvmig__check *c, struct kvmig__disk_job *job, uint64_t have);
 /* Gives the disk its method; reason is taken. */

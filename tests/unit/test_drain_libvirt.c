@@ -3,6 +3,7 @@
  * The plan of a drain on libvirt hosts: what a guest takes on its target is not there for the next one, and sums of what hostile files
  * tell do not wrap.
  */
+#include "plan/checks.h"
 #include "plan/drain_internal.h"
 #include "plan_fixture.h"
 
@@ -103,10 +104,81 @@ static void huge_pages_are_taken_once(void **state)
     assert_int_equal(pages->total, 1024);
 }
 
+static void crashed_guests_and_those_that_come_in_stay(void **state)
+{
+    (void)state;
+    add_vm("vm2", "22222222-2222-4222-8222-222222222222")->state = KVMIG__STATE_CRASHED;
+    add_vm("vm3", "33333333-3333-4333-8333-333333333333")->migrating_in = true;
+    plan();
+    assert_int_equal(drain->moves.n, 1);
+    assert_int_equal(drain->immovable.n, 0);
+    assert_string_equal(drain->moves.v[0].plan->uuid, scene_vm(&scene)->uuid);
+}
+
+static void sums_without_room_are_not_known(void **state)
+{
+    (void)state;
+    scene_use_private_file(&scene);
+    scene_host(&scene, "beta")->memory_free = scene_host(&scene, "beta")->memory_total = KVMIG__UNKNOWN;
+    request.link_mib = 100;
+    plan();
+    assert_int_equal(drain->moves.n, 1);
+    assert_true(drain->moves.v[0].bytes > scene_vm(&scene)->max_memory); /* the disk is copied, too */
+    assert_true(drain->moves.v[0].bytes != KVMIG__UNKNOWN && drain->expected_ms != KVMIG__NO_TIME);
+    scene_vm(&scene)->max_memory = UINT64_MAX - 10;
+    plan();
+    assert_int_equal(drain->moves.n, 1);
+    assert_true(drain->moves.v[0].bytes == KVMIG__UNKNOWN);
+    assert_true(drain->expected_ms == KVMIG__NO_TIME);
+}
+
+static void ends_beyond_all_time_are_not_known(void **state)
+{
+    struct kvmig_plan plans[5] = { 0 };
+    struct kvmig__drain_move moves[5] = { 0 };
+    struct kvmig_drain long_one = { .limits = { .total = 1, .out = 1, .in = 1 }, .moves = { moves, 5 } };
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        plans[i].vm = (char *)"vm";
+        plans[i].source = (char *)"alpha";
+        plans[i].target = (char *)"beta";
+        moves[i].plan = &plans[i];
+        moves[i].bytes = UINT64_MAX / 4096 - 1;
+        moves[i].bandwidth = 1;
+    }
+    kvmig__drain_order(&long_one);
+    assert_true(long_one.expected_ms == KVMIG__NO_TIME);
+    assert_true(moves[3].finish_ms != KVMIG__NO_TIME && moves[3].finish_ms > moves[0].finish_ms);
+    assert_true(moves[4].finish_ms == KVMIG__NO_TIME);
+}
+
+static void what_is_copied_is_counted_by_one_rule(void **state)
+{
+    const struct kvmig__disk_plan disks[] = {
+        { .method = KVMIG_DISK_COPY_FULL, .estimate = 10, .capacity = 100 },
+        { .method = KVMIG_DISK_COPY_INCREMENTAL, .estimate = KVMIG__UNKNOWN, .capacity = 7 },
+        { .method = KVMIG_DISK_SHARED, .estimate = 1000, .capacity = 1000 },
+        { .method = KVMIG_DISK_COPY_FULL, .estimate = KVMIG__UNKNOWN, .capacity = KVMIG__UNKNOWN },
+    };
+    uint64_t known = 0;
+
+    (void)state;
+    assert_int_equal(kvmig__disks_bytes_to_copy(disks, 3, &known), 17);
+    assert_int_equal(known, 17);
+    assert_true(kvmig__disks_bytes_to_copy(disks, 4, &known) == KVMIG__UNKNOWN);
+    assert_int_equal(known, 17);
+    assert_int_equal(kvmig__disks_bytes_to_copy(NULL, 0, NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(huge_pages_are_taken_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(crashed_guests_and_those_that_come_in_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(sums_without_room_are_not_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(ends_beyond_all_time_are_not_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_copied_is_counted_by_one_rule, setup, teardown),
     };
 
     return cmocka_run_group_tests_name("drain_libvirt", tests, NULL, NULL);

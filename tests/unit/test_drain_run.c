@@ -494,6 +494,27 @@ static void every_vm_is_planned_in_turn(void **state)
     fake_world_close(&world);
 }
 
+/* As a drain takes them: there is nothing to move of a guest that has crashed, nor of one that is only coming in. */
+static void only_vms_that_run_are_planned(void **state)
+{
+    struct kvmig_plan_iterator *it = NULL;
+    struct fake_world world;
+    const struct kvmig__host *host;
+
+    (void)state;
+    fake_world_open(&world, 2, 3, NULL);
+    kvmig__context_lock(world.context);
+    host = kvmig__view_find_host(kvmig__cluster_view(world.cluster), world.hosts[0].name);
+    assert_int_equal(host->domains.n, 3);
+    host->domains.v[1].state = KVMIG__STATE_CRASHED;
+    host->domains.v[2].migrating_in = true;
+    kvmig__context_unlock(world.context);
+    assert_int_equal(kvmig_cluster_plan_all(world.cluster, NULL, &it), 0);
+    assert_int_equal(kvmig_plan_iterator_count(it), 1);
+    kvmig_plan_iterator_free(it);
+    fake_world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -506,6 +527,7 @@ int main(void)
         cmocka_unit_test(whoever_lets_go_hears_no_more),
         cmocka_unit_test(only_a_blocked_target_is_left),
         cmocka_unit_test(every_vm_is_planned_in_turn),
+        cmocka_unit_test(only_vms_that_run_are_planned),
         cmocka_unit_test(one_that_is_cancelled_before_it_starts_does_not_start),
         cmocka_unit_test(the_last_owner_may_let_go_while_it_starts),
         cmocka_unit_test(the_last_owner_of_all_may_let_go_while_it_starts),
