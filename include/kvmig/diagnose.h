@@ -68,8 +68,9 @@ struct kvmig_diagnosis;
 KVMIG_API int32_t kvmig_cluster_diagnose(struct kvmig_cluster *cluster, const struct kvmig_diagnose_opts *opts,
                                          struct kvmig_diagnosis **out_diagnosis);
 /**
- * The same of a session, with what it knows itself: its error, and its last proof of where the guest is; also after its end. Owned as
- * above. Threads: any. Errors: -EINVAL (NULL). Since: 0.1.0
+ * The same of a session, with what it knows itself: its error, and its last proof of where the guest is; also after its end. What the
+ * view knows counts while the session goes on and the view is in step (kvmig_cluster_is_synced()); else the session's own knowledge
+ * alone. Owned as above. Threads: any. Errors: -EINVAL (NULL). Since: 0.1.0
  */
 KVMIG_API int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagnosis **out_diagnosis);
 /** One more owner. Threads: any. Since: 0.1.0 */

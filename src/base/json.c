@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Errors, findings and small values as json-c objects. Does not parse documents and knows no other object of the
- * library. Any thread; what is returned belongs to the caller.
+ * Errors, findings and small values as json-c objects, and texts of others. Does not know what documents mean, nor any other object
+ * of the library. Any thread; what is returned belongs to the caller.
  */
 #include "base/json_internal.h"
 
 #include "base/utf8.h"
 
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 256 /* custom resources nest deeper than json-c allows by itself */
 
 static struct json_object *string_object(const char *str)
 {
@@ -100,6 +104,39 @@ struct json_object *kvmig__json_findings(const struct kvmig_findings *findings)
     for (size_t i = 0; findings && i < findings->n; i++)
         json_object_array_add(array, kvmig__json_finding(&findings->v[i]));
     return array;
+}
+
+/* Whether nothing but white space follows; a NUL inside the length is something. */
+static bool is_end(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (!text[i] || !strchr(" \t\r\n", text[i]))
+            return false;
+    }
+    return true;
+}
+
+struct json_object *kvmig__json_parse(const char *text, size_t length)
+{
+    struct json_tokener *tokener;
+    struct json_object *json;
+    size_t end;
+    bool whole;
+
+    if (!text || length == 0 || length > INT_MAX)
+        return NULL;
+    tokener = json_tokener_new_ex(MAX_DEPTH);
+    if (!tokener)
+        return NULL;
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    json = json_tokener_parse_ex(tokener, text, (int)length);
+    end = json_tokener_get_parse_end(tokener);
+    whole = json_tokener_get_error(tokener) == json_tokener_success && is_end(text + end, length - end);
+    json_tokener_free(tokener);
+    if (whole)
+        return json;
+    json_object_put(json);
+    return NULL;
 }
 
 char *kvmig__json_take_string(struct json_object *object)

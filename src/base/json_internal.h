@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writing JSON with json-c, for every module that answers in JSON. A json_object stays on the thread that made it; no
+ * JSON with json-c: writing it, for every module that answers in JSON, and reading whole texts. A json_object stays on the thread that made it; no
  * global setting of json-c is touched. Any thread. Strings that are not valid UTF-8 are mended, so the text always
  * parses.
  */
@@ -25,6 +25,9 @@ struct json_object *kvmig__json_error(const struct kvmig_error *error);
 struct json_object *kvmig__json_finding(const struct kvmig_finding *finding);
 /* An array, in the list's order; empty for NULL. Owned. */
 struct json_object *kvmig__json_findings(const struct kvmig_findings *findings);
+
+/* A text as JSON, owned; NULL: it is not one whole JSON value. JSON's null is NULL, too. */
+struct json_object *kvmig__json_parse(const char *text, size_t length);
 
 /* The object as one line of text, owned by the caller (free()); frees the object. */
 char *kvmig__json_take_string(struct json_object *object);

@@ -6,6 +6,7 @@
 #include "cluster/cluster_private.h"
 #include "cluster/kube.h"
 #include "plan/drain_internal.h"
+#include "plan/locate.h"
 #include <kvmig/plan.h>
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static void list_kube(struct kvmig_plan_iterator *it, const struct kvmig__kube *
 {
     KVMIG__KUBE_EACH(kube, VMI, vmi)
     {
-        if (!kvmig__str_eq(vmi->phase, "Succeeded") && !kvmig__str_eq(vmi->phase, "Failed"))
+        if (kvmig__vmi_runs(vmi))
             add_vm(it, kvmig__asprintf("%s/%s", vmi->meta.ns ? vmi->meta.ns : "default", vmi->meta.name), NULL);
     }
 }
@@ -77,7 +78,7 @@ static void list_hosts(struct kvmig_plan_iterator *it, const struct kvmig__view 
         for (size_t i = 0; i < host->domains.n; i++) {
             const struct kvmig__domain *domain = &host->domains.v[i];
 
-            if (domain->state != KVMIG__STATE_SHUTOFF && domain->state != KVMIG__STATE_ABSENT && !domain->migrating_in)
+            if (kvmig__domain_runs(domain))
                 add_vm(it, kvmig__strdup(domain->uuid ? domain->uuid : domain->name), host->name);
         }
     }

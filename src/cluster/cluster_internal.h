@@ -130,6 +130,7 @@ void kvmig__cluster_release(struct kvmig_cluster *cluster);
 struct kvmig__cluster_host *kvmig__cluster_find_host(struct kvmig_cluster *cluster, const char *name_or_uri);
 int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct kvmig__request *request,
                                    struct kvmig_plan **out_plan);
+bool kvmig__cluster_synced(const struct kvmig_cluster *cluster);
 int32_t kvmig__cluster_check_synced(const struct kvmig_cluster *cluster,
                                     const char *where); /* -KVMIG_ENOTSYNCED, or 0 */
 struct kvmig__kube_backend *kvmig__cluster_kube_backend(const struct kvmig_cluster *cluster); /* NULL = none */

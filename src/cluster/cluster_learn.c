@@ -37,6 +37,8 @@ static int32_t fail_null(const char *where, const char *what)
 
 int32_t kvmig_cluster_export_learned(struct kvmig_cluster *cluster, char **out_json)
 {
+    if (out_json)
+        *out_json = NULL;
     if (!cluster || !out_json)
         return fail_null("kvmig_cluster_export_learned", cluster ? "out_json" : "cluster");
     kvmig__context_lock(cluster->context);

@@ -40,6 +40,11 @@ int32_t kvmig__cluster_plan_locked(struct kvmig_cluster *cluster, const struct k
     return rc;
 }
 
+bool kvmig__cluster_synced(const struct kvmig_cluster *cluster)
+{
+    return cluster->synced;
+}
+
 int32_t kvmig__cluster_check_synced(const struct kvmig_cluster *cluster, const char *where)
 {
     if (cluster->synced)

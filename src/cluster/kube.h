@@ -547,6 +547,7 @@ uint64_t kvmig__kube_pause_limit_ms(const struct kvmig__kube *kube, const struct
 void kvmig__kube_config_init(struct kvmig__kube_config *config); /* everything absent */
 void kvmig__kube_config_clear(struct kvmig__kube_config *config);
 void kvmig__kube_config_copy(struct kvmig__kube_config *dst, const struct kvmig__kube_config *src);
+bool kvmig__vmi_runs(const struct kvmig__kube_vmi *vmi); /* on a node, and has not ended */
 bool kvmig__vmi_has_hotplug(const struct kvmig__kube_vmi *vmi); /* KubeVirt's rule for the attachment pod */
 /* Whether a label selector or node affinity term holds; fields: metadata.name only. */
 bool kvmig__requirement_holds(const struct kvmig__requirement *requirement, const struct kvmig__pairs *labels,

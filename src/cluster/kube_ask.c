@@ -254,6 +254,11 @@ const struct kvmig__kube_vmim *kvmig__kube_vmim_of(const struct kvmig__kube *kub
     return best;
 }
 
+bool kvmig__vmi_runs(const struct kvmig__kube_vmi *vmi)
+{
+    return vmi->node && *vmi->node && !kvmig__str_eq(vmi->phase, "Succeeded") && !kvmig__str_eq(vmi->phase, "Failed");
+}
+
 bool kvmig__vmi_has_hotplug(const struct kvmig__kube_vmi *vmi)
 {
     for (size_t i = 0; i < vmi->volume_status.n; i++) {

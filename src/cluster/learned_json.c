@@ -21,7 +21,7 @@
 
 static void add_number(struct json_object *object, const char *key, double value, double factor)
 {
-    if (value >= 0)
+    if (value >= 0 && value * factor <= MOST_NUMBER) /* what could not be read again is not written */
         kvmig__json_add_u64(object, key, (uint64_t)(value * factor + 0.5));
 }
 
@@ -207,24 +207,10 @@ static int32_t refuse(const char *where, const char *what, const char *member)
                                         "The text is not what a view has learned: %s.", what));
 }
 
-static struct json_object *parse(const char *json)
-{
-    struct json_tokener *tokener = json_tokener_new();
-    const size_t length = strlen(json);
-    struct json_object *root =
-        tokener && length < MOST_TEXT ? json_tokener_parse_ex(tokener, json, (int)length + 1) : NULL;
-
-    if (tokener && json_tokener_get_error(tokener) != json_tokener_success) {
-        json_object_put(root);
-        root = NULL;
-    }
-    json_tokener_free(tokener);
-    return root;
-}
-
 int32_t kvmig__learned_from_json(struct kvmig__learned *learned, const char *json, const char *where)
 {
-    struct json_object *root = parse(json);
+    const size_t length = strlen(json);
+    struct json_object *root = length < MOST_TEXT ? kvmig__json_parse(json, length) : NULL;
     struct reader r = { .into = learned, .check = true };
     int32_t rc = 0;
 

@@ -10,6 +10,11 @@
 #include "base/base.h"
 
 #define KVMIG__UNKNOWN UINT64_MAX
+/* Of figures that may come from anywhere: a sum that has no room, or of which a part is not known, is not known. */
+static inline uint64_t kvmig__sum(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? KVMIG__UNKNOWN : a + b;
+}
 
 /* ---- CPU ---- */
 enum kvmig__cpu_mode {

@@ -67,9 +67,6 @@ struct kvmig__request_http *kvmig__client_ask(struct kvmig__client *client, cons
 /* No callback any more; NULL is ignored. What was sent may have had its effect. */
 void kvmig__client_cancel(struct kvmig__request_http *request);
 
-/* A body or line as JSON, owned; NULL: it is not one whole JSON value. */
-struct json_object *kvmig__client_json(const char *text, size_t length);
-
 /* A metav1.Status, as bodies of refusals and ERROR events of watches have it. */
 struct kvmig__status {
     int32_t code; /* HTTP's; 0 = not said */

@@ -5,41 +5,17 @@
  * repeat them. Calls nobody, waits for nothing; functions that take a request need the context lock, the others run on
  * any thread.
  */
+#include "base/json_internal.h"
 #include "kubernetes/client_private.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_TEXT 1000 /* bytes of what others wrote */
-#define MAX_DEPTH 256 /* of JSON; custom resources nest deeper than json-c allows by itself */
 #define MIN_SECRET 4 /* a shorter one is no secret, and would be found everywhere */
 
 /* ---- JSON ---- */
-
-struct json_object *kvmig__client_json(const char *text, size_t length)
-{
-    struct json_tokener *tokener;
-    struct json_object *json;
-    bool whole;
-
-    if (!text || length == 0 || length > INT_MAX)
-        return NULL;
-    tokener = json_tokener_new_ex(MAX_DEPTH);
-    if (!tokener)
-        return NULL;
-    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-    json = json_tokener_parse_ex(tokener, text, (int)length);
-    whole = json_tokener_get_error(tokener) == json_tokener_success;
-    for (size_t i = json_tokener_get_parse_end(tokener); whole && i < length; i++)
-        whole = strchr(" \t\r\n", text[i]) && text[i];
-    json_tokener_free(tokener);
-    if (whole)
-        return json;
-    json_object_put(json);
-    return NULL;
-}
 
 /* Borrowed; NULL: it is not there, or no string. */
 static const char *text_member(struct json_object *json, const char *name)
@@ -183,7 +159,7 @@ struct kvmig_error *kvmig__request_error(const struct kvmig__request_http *reque
 /* What the body says: the message of a metav1.Status, or its beginning. Owned; NULL = nothing. */
 static char *evidence_of(struct kvmig__request_http *request)
 {
-    struct json_object *json = kvmig__client_json(request->body, request->length);
+    struct json_object *json = kvmig__json_parse(request->body, request->length);
     struct kvmig__status status;
     const char *text = NULL;
     char *evidence;

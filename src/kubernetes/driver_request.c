@@ -4,6 +4,7 @@
  * server says nothing definite, and small helpers for paths, bodies and answers. Knows nothing of migrations. In
  * dispatch, with the context lock held; an errand owns its request and its texts.
  */
+#include "base/json_internal.h"
 #include "kubernetes/driver_internal.h"
 
 #include <errno.h>
@@ -185,7 +186,7 @@ bool kvmig__errand_busy(const struct kvmig__errand *errand)
 
 struct json_object *kvmig__answer_json(const struct kvmig__answer *answer)
 {
-    return kvmig__client_json(answer->body, answer->length);
+    return kvmig__json_parse(answer->body, answer->length);
 }
 
 struct json_object *kvmig__answer_object(const struct kvmig__answer *answer, int32_t kind)

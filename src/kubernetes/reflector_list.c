@@ -11,6 +11,7 @@
  * The pages of a list show one moment. Its token expires if the pages take too long (410): the list then begins anew,
  * whole.
  */
+#include "base/json_internal.h"
 #include "kubernetes/reflector_private.h"
 
 #include <errno.h>
@@ -213,7 +214,7 @@ static void page_is_here(void *owner, const struct kvmig__answer *answer)
     if (answer->error) {
         list_failed(reflector, answer);
     } else {
-        json = kvmig__client_json(answer->body, answer->length);
+        json = kvmig__json_parse(answer->body, answer->length);
         if (read_page(json, &page))
             take_page(reflector, &page);
         else

@@ -4,6 +4,7 @@
  * by another watch from the last version, at once or after a wait, or by a list. Needs the context lock; runs in
  * dispatch.
  */
+#include "base/json_internal.h"
 #include "kubernetes/reflector_private.h"
 
 #include <errno.h>
@@ -128,7 +129,7 @@ static bool take_event(struct kvmig__reflector *reflector, const char *type, str
 static void line_is_here(void *owner, const char *line, size_t length)
 {
     struct kvmig__reflector *reflector = owner;
-    struct json_object *json = kvmig__client_json(line, length), *type = NULL, *object = NULL;
+    struct json_object *json = kvmig__json_parse(line, length), *type = NULL, *object = NULL;
     bool fits = json_object_is_type(json, json_type_object) && json_object_object_get_ex(json, "type", &type) &&
                 json_object_is_type(type, json_type_string) && json_object_object_get_ex(json, "object", &object) &&
                 json_object_is_type(object, json_type_object);

@@ -13,6 +13,7 @@
 
 struct kvmig__reading_job;
 struct kvmig__question;
+struct kvmig__measuring;
 
 struct kvmig__virt_host {
     struct kvmig__host_backend base;
@@ -34,6 +35,7 @@ struct kvmig__virt_host {
 
     /* measurements (measure.c) */
     struct kvmig__channel measure;
+    struct kvmig__measuring *measuring; /* those that are not answered, in no order */
     int64_t measure_until_ms; /* when those that wait are over at the latest */
 
     /* questions and acts (host_ask.c) */

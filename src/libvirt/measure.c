@@ -30,10 +30,11 @@ struct measure_job {
     struct kvmig_error *error;
 };
 
-struct pending { /* owner of a job */
+struct kvmig__measuring { /* owner of a job; in the list of its host until it has been measured, or is given up */
     struct kvmig__virt_host *h;
     kvmig__measured_fn fn;
     void *owner;
+    struct kvmig__measuring *next, *prev;
 };
 
 /* ---- on the lane ---- */
@@ -195,18 +196,54 @@ static void free_measure(void *payload)
 
 /* ---- in dispatch ---- */
 
+static void let_go(struct kvmig__measuring *p)
+{
+    if (p->prev)
+        p->prev->next = p->next;
+    else
+        p->h->measuring = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
+}
+
+static struct kvmig_error *no_answer(const struct kvmig__virt_host *h, int32_t status)
+{
+    return kvmig__error_new(status, h->uri, NULL, "look after the libvirt daemon there",
+                            "the host did not end the measurement in time");
+}
+
+static void on_given_up(void *owner, const struct kvmig_error *error)
+{
+    struct kvmig__measuring *p = owner;
+
+    p->fn(p->owner, NULL, error);
+    free(p);
+}
+
+/* Those that wait behind a call that hangs would wait in vain. */
+static void replace_lane(struct kvmig__virt_host *h)
+{
+    while (h->measuring) {
+        struct kvmig__measuring *p = h->measuring;
+
+        let_go(p);
+        kvmig__reply_act(h->context, no_answer(h, -ETIMEDOUT), on_given_up, p);
+    }
+    kvmig__channel_renew(&h->measure);
+}
+
 static void measure_done(void *owner, void *payload, int32_t status)
 {
-    struct pending *p = owner;
+    struct kvmig__measuring *p = owner;
     struct measure_job *job = payload;
     struct kvmig_error *error = NULL;
 
+    let_go(p);
     kvmig__channel_landed(&p->h->measure, job ? &job->base : NULL);
     if (!job) {
-        if (kvmig__lane_is_stuck(p->h->measure.end.lane) && p->h->measure.awaited == 0)
-            kvmig__channel_renew(&p->h->measure);
-        error = kvmig__error_new(status, p->h->uri, NULL, "look after the libvirt daemon there",
-                                 "the host did not end the measurement in time");
+        if (kvmig__lane_is_stuck(p->h->measure.end.lane))
+            replace_lane(p->h);
+        error = no_answer(p->h, status);
     }
     p->fn(p->owner, job && !job->error ? &job->measured : NULL, job ? job->error : error);
     kvmig__error_free(error);
@@ -219,14 +256,26 @@ void kvmig__virt_measure(struct kvmig__host_backend *backend, const char *uuid, 
                          kvmig__measured_fn fn, void *owner)
 {
     struct kvmig__virt_host *h = (struct kvmig__virt_host *)backend;
-    struct pending *p = kvmig__calloc(1, sizeof(*p));
-    struct measure_job *job = kvmig__calloc(1, sizeof(*job));
+    struct kvmig__measuring *p = kvmig__calloc(1, sizeof(*p));
+    struct measure_job *job;
     const int64_t now_ms = kvmig__now_ms();
 
-    *p = (struct pending){ h, fn, owner };
+    *p = (struct kvmig__measuring){ .h = h, .fn = fn, .owner = owner };
+    if (kvmig__channel_is_jammed(&h->measure)) {
+        kvmig__reply_act(h->context,
+                         kvmig__error_new(-KVMIG_EUNREACHABLE, h->uri, NULL, "look after the libvirt daemon there",
+                                          "%d earlier calls to the host still hang", KVMIG__CHANNEL_MAX_LOST),
+                         on_given_up, p);
+        return;
+    }
+    p->next = h->measuring;
+    if (h->measuring)
+        h->measuring->prev = p;
+    h->measuring = p;
+    job = kvmig__calloc(1, sizeof(*job));
     job->what = *what;
     job->uuid = kvmig__strdup(uuid);
-    if (h->measure_until_ms < now_ms)
+    if (h->measure.awaited == 0 || h->measure_until_ms < now_ms)
         h->measure_until_ms = now_ms;
     h->measure_until_ms += what->timeout_ms; /* those before it come first */
     kvmig__channel_submit(&h->measure, &measure_type, p, &job->base, h->measure_until_ms - now_ms);
@@ -240,4 +289,10 @@ void kvmig__virt_measure_init(struct kvmig__virt_host *h, virConnectPtr given)
 void kvmig__virt_measure_close(struct kvmig__virt_host *h)
 {
     kvmig__channel_close(&h->measure);
+    while (h->measuring) {
+        struct kvmig__measuring *p = h->measuring;
+
+        let_go(p);
+        free(p);
+    }
 }

@@ -63,6 +63,8 @@ bool kvmig__disks_copied(const struct kvmig__disk_plan *disks, size_t n);
 const struct kvmig__domain *kvmig__domain_there(const struct kvmig__check *c);
 /* Memory, NUMA nodes, huge pages, bound CPUs (checks_memory.c), part of the host check. */
 void kvmig__check_host_memory(const struct kvmig__check *c);
+/* Takes what the guest needs of them from the host's free huge pages, whose cells and pages must be the caller's. */
+void kvmig__take_hugepages(struct kvmig__host *host, const struct kvmig__domain *domain);
 /* Devices and settings that the target's QEMU must offer, and secrets (checks_offer.c), part of the host check. */
 void kvmig__check_offers(const struct kvmig__check *c);
 /* The answer that a host gave for exactly this kind of guest, machine type included; NULL if it was not asked. */
@@ -163,6 +165,8 @@ void kvmig__disks_place_copies(const struct kvmig__check *c, struct kvmig__disk_
 /* Cache modes of what stays shared (disk_copy.c). */
 void kvmig__disk_check_cache(const struct kvmig__check *c, const struct kvmig__disk_job *job);
 bool kvmig__disk_is_copied(const struct kvmig__disk_plan *disk);
+/* Bytes of all that are copied; KVMIG__UNKNOWN. *out_known (may be NULL): of those whose size is known. */
+uint64_t kvmig__disks_bytes_to_copy(const struct kvmig__disk_plan *disks, size_t n, uint64_t *out_known);
 /* Whether what exists on the target has the size for a mirror (disk_target.c). */
 void kvmig__disk_check_size(const struct kvmig__check *c, struct kvmig__disk_job *job, uint64_t have);
 /* Gives the disk its method; reason is taken. */

@@ -29,6 +29,24 @@ bool kvmig__disk_is_copied(const struct kvmig__disk_plan *disk)
     return disk->method == KVMIG_DISK_COPY_FULL || disk->method == KVMIG_DISK_COPY_INCREMENTAL;
 }
 
+uint64_t kvmig__disks_bytes_to_copy(const struct kvmig__disk_plan *disks, size_t n, uint64_t *out_known)
+{
+    uint64_t all = 0, known = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bytes = disks[i].estimate != KVMIG__UNKNOWN ? disks[i].estimate : disks[i].capacity;
+
+        if (!kvmig__disk_is_copied(&disks[i]))
+            continue;
+        all = kvmig__sum(all, bytes);
+        if (bytes != KVMIG__UNKNOWN)
+            known = kvmig__sum(known, bytes);
+    }
+    if (out_known)
+        *out_known = known;
+    return all;
+}
+
 /* Evidence that most findings about a disk share: what is opened, and how its identity was judged. */
 static struct kvmig__detail evidence(const struct kvmig__disk_job *job)
 {

@@ -219,6 +219,49 @@ static bool pages_of(const struct kvmig__numa_cell *cell, uint64_t size, uint64_
     return cell->pages.n > 0;
 }
 
+/* false: not known. */
+static bool huge_need(const struct kvmig__host *host, const struct kvmig__domain *domain, uint64_t *out_size,
+                      uint64_t *out_need)
+{
+    uint64_t size = domain->hugepage_size ? domain->hugepage_size : only_huge_size(host);
+
+    if (!host->cells_known || domain->hugepages_mixed || !size || !domain->max_memory)
+        return false;
+    *out_size = size;
+    *out_need = domain->max_memory / size + (domain->max_memory % size ? 1 : 0);
+    return true;
+}
+
+/* Of a cell that lists the size; what is left to take. */
+static uint64_t take_pages(struct kvmig__numa_cell *cell, uint64_t size, uint64_t need)
+{
+    for (size_t i = 0; i < cell->pages.n; i++) {
+        struct kvmig__pages *pages = &cell->pages.v[i];
+        uint64_t *have = pages->free != KVMIG__UNKNOWN ? &pages->free : &pages->total, taken;
+
+        if (pages->size != size || *have == KVMIG__UNKNOWN)
+            continue;
+        taken = need < *have ? need : *have;
+        *have -= taken;
+        return need - taken;
+    }
+    return need;
+}
+
+void kvmig__take_hugepages(struct kvmig__host *host, const struct kvmig__domain *domain)
+{
+    struct idset nodes;
+    bool some = domain->numa_pinned && parse_ids(domain->numa_nodeset, &nodes);
+    uint64_t size, need;
+
+    if (!domain->hugepages || !huge_need(host, domain, &size, &need))
+        return;
+    for (size_t i = 0; i < host->cells.n && need; i++) {
+        if (!some || has_id(&nodes, host->cells.v[i].id))
+            need = take_pages(&host->cells.v[i], size, need);
+    }
+}
+
 static void note_huge_unverified(const struct kvmig__check *c, uint64_t size, const char *missing)
 {
     struct kvmig__detail d = { 0 };
@@ -248,20 +291,19 @@ static void note_huge_insufficient(const struct kvmig__check *c, uint64_t size, 
 
 static void check_hugepages(const struct kvmig__check *c, const struct kvmig__domain *there)
 {
-    uint64_t size = there->hugepage_size ? there->hugepage_size : only_huge_size(c->target), need, have = 0;
+    uint64_t size, need, have = 0;
     struct idset nodes;
     bool bound = false, some = there->numa_pinned && parse_ids(there->numa_nodeset, &nodes);
 
     if (!there->hugepages)
         return;
-    if (!c->target->cells_known || there->hugepages_mixed || !size || !there->max_memory) {
+    if (!huge_need(c->target, there, &size, &need)) {
         note_huge_unverified(c, there->hugepage_size,
                              !c->target->cells_known ? "what pages the target has"
                              : !there->max_memory    ? "the size of the VM's memory"
                                                      : "which size of pages counts there");
         return;
     }
-    need = there->max_memory / size + (there->max_memory % size ? 1 : 0);
     for (size_t i = 0; i < c->target->cells.n; i++) {
         uint64_t pages;
 

@@ -113,6 +113,10 @@ static void intersect(struct kvmig__strlist *a, const struct kvmig__strlist *b)
 
 /* ---- kinds ---- */
 
+/* Each is compared with each, and clusters have a handful. Labels can make every node its own, and then none of it would help. */
+#define MOST_KINDS 64
+#define TOO_MANY "there are more kinds of CPUs than are compared at once"
+
 static bool is_alike(const struct kvmig__cpu_kind *a, const struct kvmig__cpu_kind *b)
 {
     return a->unknown == b->unknown && a->features_known == b->features_known && a->obsolete == b->obsolete &&
@@ -121,15 +125,39 @@ static bool is_alike(const struct kvmig__cpu_kind *a, const struct kvmig__cpu_ki
            is_equal(&a->features, &b->features) && is_equal(&a->migration_models, &b->migration_models);
 }
 
+static struct kvmig__cpu_kind *find_alike(const struct kvmig__cpu_common *common, const struct kvmig__cpu_kind *kind)
+{
+    for (size_t i = 0; i < common->kinds.n; i++) {
+        if (is_alike(&common->kinds.v[i], kind))
+            return &common->kinds.v[i];
+    }
+    return NULL;
+}
+
+/* All that is left of it is the node's name. */
+static void leave_out(struct kvmig__cpu_kind *kind)
+{
+    const struct kvmig__strlist nodes = kind->nodes;
+
+    kind->nodes = (struct kvmig__strlist){ 0 };
+    kvmig__cpu_kind_clear(kind);
+    kind->nodes = nodes;
+    kind->unknown = TOO_MANY;
+}
+
 /* Takes kind. */
 static void add_kind(struct kvmig__cpu_common *out, struct kvmig__cpu_kind *kind)
 {
-    for (size_t i = 0; i < out->kinds.n; i++) {
-        if (is_alike(&out->kinds.v[i], kind)) {
-            kvmig__strlist_add_new(&out->kinds.v[i].nodes, kind->nodes.v[0]);
-            kvmig__cpu_kind_clear(kind);
-            return;
-        }
+    struct kvmig__cpu_kind *alike = find_alike(out, kind);
+
+    if (!alike && !kind->unknown && out->kinds.n >= MOST_KINDS) {
+        leave_out(kind);
+        alike = find_alike(out, kind);
+    }
+    if (alike) {
+        kvmig__strlist_add_new(&alike->nodes, kind->nodes.v[0]);
+        kvmig__cpu_kind_clear(kind);
+        return;
     }
     *KVMIG__PUSH(&out->kinds) = *kind;
 }

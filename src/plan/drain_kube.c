@@ -4,6 +4,7 @@
  * store is not changed: what is placed is subtracted from a copy of the nodes' amounts, and its pod counts as a neighbour on the
  * target. Pure; needs the store for itself while it works.
  */
+#include "plan/checks.h"
 #include "plan/drain_internal.h"
 #include "plan/kube_lazy.h"
 
@@ -77,11 +78,6 @@ static int32_t find_targets(struct kvmig__drain_world *world)
 
 /* ---- VMs ---- */
 
-static bool runs(const struct kvmig__kube_vmi *vmi)
-{
-    return vmi->node && *vmi->node && !kvmig__str_eq(vmi->phase, "Succeeded") && !kvmig__str_eq(vmi->phase, "Failed");
-}
-
 static uint64_t memory_of(const struct kvmig__kube_vmi *vmi)
 {
     uint64_t current = vmi->memory_guest_current;
@@ -122,7 +118,7 @@ static int32_t find_named(struct kvmig__drain_world *world)
 
         if (!vmi)
             return fail_vm(request->vms.v[i], ambiguous);
-        if (runs(vmi) && (!request->nodes.n || kvmig__strlist_has(&request->nodes, vmi->node)))
+        if (kvmig__vmi_runs(vmi) && (!request->nodes.n || kvmig__strlist_has(&request->nodes, vmi->node)))
             add_vm(world, vmi);
     }
     return 0;
@@ -137,7 +133,7 @@ static int32_t find_vms(struct kvmig__drain_world *world)
         return find_named(world);
     KVMIG__KUBE_EACH(data->kube, VMI, vmi)
     {
-        if (runs(vmi) && kvmig__strlist_has(&request->nodes, vmi->node))
+        if (kvmig__vmi_runs(vmi) && kvmig__strlist_has(&request->nodes, vmi->node))
             add_vm(world, vmi);
     }
     return 0;
@@ -272,33 +268,17 @@ static struct kvmig_plan *place(struct kvmig__drain_world *world, const struct k
     return plan;
 }
 
-static uint64_t copied_bytes(const struct kvmig_plan *plan)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < plan->disks.n; i++) {
-        const struct kvmig__disk_plan *disk = &plan->disks.v[i];
-        bool copied = disk->method == KVMIG_DISK_COPY_FULL || disk->method == KVMIG_DISK_COPY_INCREMENTAL;
-
-        if (!copied)
-            continue;
-        if (disk->estimate == KVMIG__UNKNOWN)
-            return KVMIG__UNKNOWN;
-        sum += disk->estimate;
-    }
-    return sum;
-}
-
 static void measure(const struct kvmig__drain_world *world, const struct kvmig__drain_vm *vm,
                     struct kvmig__drain_move *move)
 {
     const struct data *data = world->data;
     const struct kvmig__kube_vmi *vmi = kvmig__kube_vmi(data->kube, vm->vm, NULL);
-    uint64_t disks = copied_bytes(move->plan), share = world->request->link_mib * MIB / world->limits.out;
+    uint64_t disks = kvmig__disks_bytes_to_copy(move->plan->disks.v, move->plan->disks.n, NULL),
+             share = world->request->link_mib * MIB / world->limits.out;
     struct kvmig__kube_config config;
     struct kvmig__kube_slots slots;
 
-    move->bytes = !vm->memory || disks == KVMIG__UNKNOWN ? KVMIG__UNKNOWN : vm->memory + disks;
+    move->bytes = vm->memory ? kvmig__sum(vm->memory, disks) : KVMIG__UNKNOWN;
     move->bandwidth = share;
     kvmig__kube_config_for(data->kube, vmi, &config, NULL);
     if (config.bandwidth && config.bandwidth != KVMIG__UNKNOWN && (!share || config.bandwidth < share))

@@ -4,7 +4,9 @@
  * not changed: targets are copies of its hosts, to which each guest that was placed is added, with what it takes of memory, huge
  * pages and pools. Pure; any thread that may read the view.
  */
+#include "plan/checks.h"
 #include "plan/drain_internal.h"
+#include "plan/locate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +71,6 @@ static int32_t find_targets(const struct kvmig__drain_world *world, struct kvmig
 
 /* ---- guests ---- */
 
-static bool is_active(const struct kvmig__domain *domain)
-{
-    return domain->state != KVMIG__STATE_SHUTOFF && domain->state != KVMIG__STATE_ABSENT &&
-           domain->state != KVMIG__STATE_CRASHED && !domain->migrating_in;
-}
-
 static uint64_t memory_of(const struct kvmig__domain *domain)
 {
     return domain->max_memory > domain->memory ? domain->max_memory : domain->memory;
@@ -90,7 +86,7 @@ static void find_on(struct kvmig__drain_world *world, const struct kvmig__host *
         struct kvmig__drain_vm *vm;
         bool wanted = !vms->n;
 
-        if (!is_active(domain))
+        if (!kvmig__domain_runs(domain))
             continue;
         for (size_t k = 0; k < vms->n; k++) {
             bool is_it = kvmig__str_eq(vms->v[k], domain->uuid) || kvmig__str_eq(vms->v[k], domain->name);
@@ -192,15 +188,28 @@ static void make_own(struct copy *copy)
     copy->own = true;
     host->domains.v = copy_list(host->domains.v, host->domains.n, sizeof(*host->domains.v));
     host->pools.v = copy_list(host->pools.v, host->pools.n, sizeof(*host->pools.v));
+    host->cells.v = copy_list(host->cells.v, host->cells.n, sizeof(*host->cells.v));
+    for (size_t i = 0; i < host->cells.n; i++) {
+        struct kvmig__numa_cell *cell = &host->cells.v[i];
+
+        cell->pages.v = copy_list(cell->pages.v, cell->pages.n, sizeof(*cell->pages.v));
+    }
+}
+
+static void free_own(struct kvmig__host *host)
+{
+    for (size_t i = 0; i < host->cells.n; i++)
+        free(host->cells.v[i].pages.v);
+    free(host->cells.v);
+    free(host->domains.v);
+    free(host->pools.v);
 }
 
 static void data_free(struct data *data)
 {
     for (size_t i = 0; i < data->view.hosts.n; i++) {
-        if (!data->copies[i].own)
-            continue;
-        free(data->copies[i].host.domains.v);
-        free(data->copies[i].host.pools.v);
+        if (data->copies[i].own)
+            free_own(&data->copies[i].host);
     }
     free(data->copies);
     free(data->view.hosts.v);
@@ -298,25 +307,9 @@ static struct kvmig_plan *place(struct kvmig__drain_world *world, const struct k
     make_own(target);
     *KVMIG__PUSH(&target->host.domains) = *domain;
     take_memory(&target->host, domain);
+    kvmig__take_hugepages(&target->host, domain);
     take_storage(&target->host, plan);
     return plan;
-}
-
-static uint64_t copied_bytes(const struct kvmig_plan *plan)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < plan->disks.n; i++) {
-        const struct kvmig__disk_plan *disk = &plan->disks.v[i];
-        uint64_t bytes = disk->estimate != KVMIG__UNKNOWN ? disk->estimate : disk->capacity;
-
-        if (disk->method != KVMIG_DISK_COPY_FULL && disk->method != KVMIG_DISK_COPY_INCREMENTAL)
-            continue;
-        if (bytes == KVMIG__UNKNOWN)
-            return KVMIG__UNKNOWN;
-        sum += bytes;
-    }
-    return sum;
 }
 
 static uint32_t taken_from(const struct kvmig__drain_world *world, const char *source)
@@ -332,10 +325,11 @@ static void measure(const struct kvmig__drain_world *world, const struct kvmig__
                     struct kvmig__drain_move *move)
 {
     const struct kvmig__drain_request *request = world->request;
-    uint64_t disks = copied_bytes(move->plan), asked = request->plan.bandwidth_mib * MIB;
+    uint64_t disks = kvmig__disks_bytes_to_copy(move->plan->disks.v, move->plan->disks.n, NULL),
+             asked = request->plan.bandwidth_mib * MIB;
     uint64_t out = world->limits.out < world->vms.n ? world->limits.out : world->vms.n;
 
-    move->bytes = !vm->memory || disks == KVMIG__UNKNOWN ? KVMIG__UNKNOWN : vm->memory + disks;
+    move->bytes = vm->memory ? kvmig__sum(vm->memory, disks) : KVMIG__UNKNOWN;
     move->bandwidth = request->link_mib * MIB / (out ? out : 1);
     if (asked && (!move->bandwidth || asked < move->bandwidth))
         move->bandwidth = asked;

@@ -175,7 +175,7 @@ static void start_all(struct kvmig_drain *drain, uint8_t *states, uint64_t now)
 
         states[next] = KVMIG__DRAIN_RUNS;
         move->begin_ms = now;
-        move->finish_ms = now + duration_ms(move);
+        move->finish_ms = kvmig__sum(now, duration_ms(move));
     }
 }
 
@@ -201,7 +201,7 @@ static void give_times(struct kvmig_drain *drain)
     uint8_t *states = kvmig__calloc(drain->moves.n + 1, 1);
     uint64_t now = 0;
 
-    drain->expected_ms = 0;
+    drain->expected_ms = 0; /* KVMIG__NO_TIME is what a sum without room comes to, too */
     for (size_t i = 0; i < drain->moves.n; i++) {
         drain->moves.v[i].begin_ms = drain->moves.v[i].finish_ms = KVMIG__NO_TIME;
         if (duration_ms(&drain->moves.v[i]) == KVMIG__NO_TIME)

@@ -24,17 +24,13 @@ static double bytes_of_bits(uint64_t bits)
     return bits == KVMIG__UNKNOWN ? -1 : (double)bits / BITS;
 }
 
+/* A lower bound, if the size of some is not known. */
 static double copied_bytes(const struct kvmig__disk_plan *disks, size_t n)
 {
-    double sum = 0;
+    uint64_t known_bytes;
 
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t bytes = disks[i].estimate != KVMIG__UNKNOWN ? disks[i].estimate : disks[i].capacity;
-
-        if (kvmig__disk_is_copied(&disks[i]) && bytes != KVMIG__UNKNOWN)
-            sum += (double)bytes;
-    }
-    return sum;
+    (void)kvmig__disks_bytes_to_copy(disks, n, &known_bytes);
+    return (double)known_bytes;
 }
 
 static void take_told(const struct kvmig__facts *facts, struct kvmig__forecast_facts *out)

@@ -25,6 +25,8 @@ struct kvmig__kube_class {
  * judged for the first plan that needs it, and never changed again. */
 struct kvmig__kube_judged {
     uint32_t refs; /* atomic */
+    bool kept; /* it is remembered, so that what it holds counts; the memo's own, as the next one */
+    size_t cost;
     size_t n;
     struct kvmig__kube_class *v; /* per class of the base */
 };

@@ -158,10 +158,29 @@ static void write_text(struct kvmig__kube_text *text, const struct kvmig__kube_c
 
 /* ---- the table ---- */
 
+static void keep(struct kvmig__kube_memo *memo, struct entry *entry, struct kvmig__kube_judged *judged)
+{
+    entry->judged = ref(judged);
+    judged->kept = true;
+    judged->cost = judged->n * sizeof(*judged->v);
+    memo->cost += judged->cost;
+}
+
+/* Plans may hold it on; what they add to it is theirs. */
+static void let_go(struct kvmig__kube_memo *memo, struct entry *entry)
+{
+    if (!entry->judged)
+        return;
+    memo->cost -= entry->judged->cost;
+    entry->judged->kept = false;
+    kvmig__kube_judged_unref(entry->judged);
+    entry->judged = NULL;
+}
+
 static void forget_all(struct kvmig__kube_memo *memo)
 {
     for (size_t i = 0; i < memo->entries.n; i++) {
-        kvmig__kube_judged_unref(memo->entries.v[i].judged);
+        let_go(memo, &memo->entries.v[i]);
         free(memo->entries.v[i].text.v);
     }
     memo->entries.n = 0;
@@ -194,9 +213,9 @@ static struct kvmig__kube_judged *add(struct kvmig__kube_memo *memo, uint32_t ha
     entry->text.v = kvmig__calloc(memo->text.n + 1, 1);
     entry->text.n = memo->text.n;
     memcpy(entry->text.v, memo->text.v, memo->text.n);
-    entry->judged = ref(judged);
+    keep(memo, entry, judged);
     *find(memo, &entry->text, hash) = (uint32_t)memo->entries.n;
-    memo->cost += memo->text.n + n * sizeof(*judged->v);
+    memo->cost += memo->text.n;
     return judged;
 }
 
@@ -224,8 +243,7 @@ static void forget(struct kvmig__kube_memo *memo, struct kvmig__kube_judged *jud
     for (size_t i = 0; i < memo->entries.n; i++) {
         if (memo->entries.v[i].judged != judged)
             continue;
-        memo->entries.v[i].judged = NULL;
-        kvmig__kube_judged_unref(judged);
+        let_go(memo, &memo->entries.v[i]);
         return;
     }
 }
@@ -238,12 +256,18 @@ static size_t length_of(const char *text)
 void kvmig__kube_memo_note(struct kvmig__kube_base *base, struct kvmig__kube_judged *judged,
                            const struct kvmig__kube_class *class)
 {
+    size_t cost = 0;
+
+    if (!judged->kept) /* it ends with its plan, and is no reason to forget others */
+        return;
     for (size_t i = 0; i < class->findings.n; i++) {
         const struct kvmig_finding *finding = &class->findings.v[i];
 
-        base->memo->cost += sizeof(*finding) + length_of(finding->message) + length_of(finding->detail) +
-                            length_of(finding->hint) + 128;
+        cost += sizeof(*finding) + length_of(finding->message) + length_of(finding->detail) + length_of(finding->hint) +
+                128;
     }
+    judged->cost += cost;
+    base->memo->cost += cost;
     if (kvmig__findings_has(&class->findings, "STALE_NODE_SELECTOR"))
         forget(base->memo, judged);
 }

@@ -14,10 +14,15 @@
 
 #define WHERE "planning a migration"
 
-static bool is_active(const struct kvmig__domain *domain)
+bool kvmig__domain_is_active(const struct kvmig__domain *domain)
 {
     return domain->state != KVMIG__STATE_SHUTOFF && domain->state != KVMIG__STATE_ABSENT &&
            domain->state != KVMIG__STATE_CRASHED;
+}
+
+bool kvmig__domain_runs(const struct kvmig__domain *domain)
+{
+    return kvmig__domain_is_active(domain) && !domain->migrating_in;
 }
 
 /* The higher, the more it is the one that is meant. A host that does not answer may have lost it since. */
@@ -25,7 +30,7 @@ static int32_t rank(const struct kvmig__host *host, const struct kvmig__domain *
 {
     bool up = host->state == KVMIG__HOST_UP;
 
-    if (is_active(domain))
+    if (kvmig__domain_is_active(domain))
         return (up ? 5 : 3) - (domain->migrating_in ? 1 : 0);
     return up ? 1 : 0;
 }
@@ -185,7 +190,8 @@ const struct kvmig__host *kvmig__locate_twin(const struct kvmig__view *view, con
         for (size_t d = 0; d < host->domains.n; d++) {
             const struct kvmig__domain *twin = &host->domains.v[d];
 
-            if (is_active(twin) && twin->uuid && vm->domain->uuid && strcasecmp(twin->uuid, vm->domain->uuid) == 0)
+            if (kvmig__domain_is_active(twin) && twin->uuid && vm->domain->uuid &&
+                strcasecmp(twin->uuid, vm->domain->uuid) == 0)
                 return host;
         }
     }

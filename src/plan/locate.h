@@ -11,6 +11,9 @@ struct kvmig__located {
     const struct kvmig__host *source;
     const struct kvmig__domain *domain;
 };
+bool kvmig__domain_is_active(const struct kvmig__domain *domain); /* there is a guest, not only its definition */
+/* It runs here, and is not only coming in. */
+bool kvmig__domain_runs(const struct kvmig__domain *domain);
 /* Fails with -KVMIG_ENOVM, -KVMIG_EAMBIGUOUS, -KVMIG_ENOHOST or -KVMIG_ENOTSYNCED. */
 int32_t kvmig__locate_vm(const struct kvmig__view *view, const struct kvmig__request *request,
                          struct kvmig__located *out);

@@ -292,23 +292,6 @@ static uint64_t memory_left(const struct kvmig__domain *domain, const struct kvm
     return have > need ? have - need : 0;
 }
 
-static uint64_t bytes_to_copy(const struct kvmig__candidate *candidate)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < candidate->disks.n; i++) {
-        const struct kvmig__disk_plan *disk = &candidate->disks.v[i];
-        uint64_t bytes = disk->estimate != KVMIG__UNKNOWN ? disk->estimate : disk->capacity;
-
-        if (!kvmig__disk_is_copied(disk))
-            continue;
-        if (bytes == KVMIG__UNKNOWN || sum + bytes < sum)
-            return KVMIG__UNKNOWN;
-        sum += bytes;
-    }
-    return sum;
-}
-
 /* What the host would give to guests like this one; NULL if it is not known in full. */
 static const struct kvmig__strlist *offered(const struct kvmig__host *host, const struct kvmig__domain *domain)
 {
@@ -354,7 +337,7 @@ void kvmig__candidate_rank(struct kvmig__candidate *candidate, const struct kvmi
         .link = link,
         .link_or_usual = link != KVMIG__UNKNOWN ? link : kvmig__usual_link(request, source->name),
         .headroom = memory_left(domain, target),
-        .copy = bytes_to_copy(candidate),
+        .copy = kvmig__disks_bytes_to_copy(candidate->disks.v, candidate->disks.n, NULL),
         .features = feature_distance(domain, source, target),
     };
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Runs a drain: makes the sessions of its migrations, never more at once than the limits allow, passes their events on, and tells the
- * one end. Does not: decide the order (plan/drain_order.c does). What is in a run is guarded by the context lock; sessions are made and
- * started without it, by their public calls, on whichever thread made room for one. A run is kept by its owners and by the callbacks of
+ * one end. Does not: decide the order (plan/drain_order.c does). What is in a run is guarded by the context lock; sessions are made
+ * and shown to the caller without it, on whichever thread made room for one. A run is kept by its owners and by the callbacks of
  * its sessions.
  */
 #include "base/json_internal.h"
@@ -218,13 +218,12 @@ static void fail_one(struct kvmig_drain_run *run, size_t index)
     kvmig__context_unlock(run->context);
 }
 
-/* The session, with one owner for the run and one for the caller; NULL: it could not be made, or is not wanted any more. */
+/* A session that the caller has seen, and may have started, too; NULL: it could not be made. */
 static struct kvmig_session *make_one(struct kvmig_drain_run *run, struct kvmig_cluster *cluster, size_t index)
 {
     struct kvmig_session_opts opts = run->session_opts;
     struct member *member = kvmig__calloc(1, sizeof(*member));
     struct kvmig_session *session;
-    bool cancelled;
 
     *member = (struct member){ run, index };
     __atomic_add_fetch(&run->refs, 1, __ATOMIC_RELAXED);
@@ -235,32 +234,30 @@ static struct kvmig_session *make_one(struct kvmig_drain_run *run, struct kvmig_
     }
     if (run->on_session)
         run->on_session(session, index, run->user_data);
-    kvmig__context_lock(run->context);
-    cancelled = run->cancelled;
-    if (cancelled)
-        run->states[index] = KVMIG__DRAIN_WAITS;
-    else
-        run->sessions[index] = session;
-    kvmig__context_unlock(run->context);
-    if (!cancelled)
-        return kvmig_session_ref(session);
-    kvmig_session_unref(session);
-    return NULL;
+    return session;
 }
 
+/* Looks whether it is still wanted and starts it with one hold of the lock: once a cancel or the last unref has returned, none starts. */
 static void start_one(struct kvmig_drain_run *run, struct kvmig_cluster *cluster, size_t index)
 {
     struct kvmig_session *session = make_one(run, cluster, index);
-    bool cancelled;
+    bool kept, cancel;
 
     if (!session)
         return;
-    if (kvmig_session_start(session) < 0)
-        fail_one(run, index);
     kvmig__context_lock(run->context);
-    cancelled = run->cancelled && run->owners;
+    if (!run->cancelled)
+        (void)kvmig__session_start_locked(session); /* false: the caller was faster, which is as good */
+    else if (session->state == KVMIG__ST_UNSET)
+        run->states[index] = KVMIG__DRAIN_WAITS;
+    kept = run->owners && session->state != KVMIG__ST_UNSET;
+    if (kept) {
+        run->sessions[index] = session;
+        session->owners++; /* until it is cancelled */
+    }
+    cancel = kept && run->cancelled;
     kvmig__context_unlock(run->context);
-    if (cancelled) /* before it was started, when there was nothing to cancel yet */
+    if (cancel) /* the caller has started it and cancelled the run */
         (void)kvmig_session_cancel(session);
     kvmig_session_unref(session);
 }
@@ -307,9 +304,18 @@ static bool start_next(struct kvmig_drain_run *run)
 
 static void start_those_that_fit(struct kvmig_drain_run *run)
 {
-    __atomic_add_fetch(&run->refs, 1, __ATOMIC_RELAXED); /* the last owner may let go of it in on_session */
+    struct kvmig_context *context = run->context;
+
+    /* The last owner of all may let go of it in on_session, of the run and of the context. */
+    kvmig__context_lock(context);
+    kvmig__context_hold(context);
+    __atomic_add_fetch(&run->refs, 1, __ATOMIC_RELAXED);
+    kvmig__context_unlock(context);
     while (start_next(run))
         ;
+    kvmig__context_lock(context);
+    kvmig__context_release(context);
+    kvmig__context_unlock(context);
     release(run);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * From the figures of one migration to what it teaches: how much became dirty in passes of which length, how long nothing flowed, how
- * fast the link was. A guest that was throttled or went on in post-copy teaches nothing of its dirtying. Does not: keep anything
- * beyond the migration. Pure; any thread; owns nothing.
+ * fast the link was. A guest that was throttled or went on in post-copy teaches nothing of its dirtying; a migration whose limits were
+ * changed on the way teaches nothing. Does not: keep anything beyond the migration. Pure; any thread; owns nothing.
  */
 #include "session/learning.h"
 
@@ -22,7 +22,7 @@ static bool known(uint64_t value)
 /* QEMU measures the dirty rate from one look at the dirty log to another at least a second later; a new value marks such a look. */
 static void take_dirty(struct kvmig__learning *l, const struct kvmig_progress *p)
 {
-    const double seconds = (double)(p->elapsed_ms - l->rate_ms) / MS;
+    const double seconds = p->elapsed_ms > l->rate_ms ? (double)(p->elapsed_ms - l->rate_ms) / MS : 0;
 
     if (p->iteration < 2 || !known(p->dirty_bytes_per_s) || p->dirty_bytes_per_s == l->dirty_per_s)
         return;
@@ -79,7 +79,7 @@ bool kvmig__learning_end(const struct kvmig__learning *l, const struct kvmig__re
     *out = (struct kvmig__seen){
         .call_s = -1, .transfer_s = -1, .rate = -1, .sent = -1, .pause_s = -1, .last = -1, .cap = cap
     };
-    if (l->post_copy || report->postcopy_used || sent <= 0 || rate <= 0)
+    if (l->tuned || l->post_copy || report->postcopy_used || sent <= 0 || rate <= 0)
         return false;
     /* The many small passes of a throttled guest make what is overhead hard to tell. */
     if (!l->throttled && report->call_started_ms && report->call_ended_ms > report->call_started_ms)
@@ -90,7 +90,7 @@ bool kvmig__learning_end(const struct kvmig__learning *l, const struct kvmig__re
     if (known(report->total_ms) && known(report->setup_ms) && report->total_ms > report->setup_ms &&
         !copied_disks(report))
         out->transfer_s = (double)(report->total_ms - report->setup_ms) / MS; /* the whole, not a moment */
-    if (copied_disks(report) && l->in_memory) {
+    if (copied_disks(report) && l->in_memory && l->memory_ms > l->first_ms) {
         out->disk_bytes = (double)report->disk_sent;
         out->disk_s = (double)(l->memory_ms - l->first_ms) / MS;
     }

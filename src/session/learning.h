@@ -15,6 +15,7 @@ struct kvmig__learning {
         rate_ms; /* elapsed: of the first figures, of the first of memory, when the dirty rate last changed */
     uint64_t dirty_per_s; /* the last one that was told; UINT64_MAX = none */
     bool throttled, post_copy;
+    bool tuned; /* the caller gave other limits on the way than those of the plan */
     struct kvmig__dirty_point points[KVMIG__CURVE_POINTS];
     size_t n_points;
 };

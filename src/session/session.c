@@ -280,6 +280,15 @@ static int32_t fail_phase(const struct kvmig_session *session, const char *where
                                         kvmig_phase_name(session->phase), wanted));
 }
 
+bool kvmig__session_start_locked(struct kvmig_session *session)
+{
+    if (session->state != KVMIG__ST_UNSET)
+        return false;
+    kvmig__session_hold(session); /* given back when its end is cleaned up */
+    kvmig__session_feed(session, KVMIG__IN_START, NULL);
+    return true;
+}
+
 int32_t kvmig_session_start(struct kvmig_session *session)
 {
     int32_t rc = 0;
@@ -287,13 +296,9 @@ int32_t kvmig_session_start(struct kvmig_session *session)
     if (!session)
         return fail_null("kvmig_session_start");
     kvmig__context_lock(session->context);
-    if (session->state == KVMIG__ST_UNSET) {
-        kvmig__session_hold(session); /* given back when its end is cleaned up */
-        kvmig__session_feed(session, KVMIG__IN_START, NULL);
-    } else {
+    if (!kvmig__session_start_locked(session))
         rc = fail(EALREADY, "kvmig_session_start", session->id, "Make another session for another attempt.",
                   "the session was started before");
-    }
     kvmig__context_unlock(session->context);
     return rc;
 }
@@ -325,6 +330,7 @@ static int32_t tune(struct kvmig_session *session, const char *where, enum kvmig
     if (session->state != KVMIG__ST_RUNNING)
         return fail_phase(session, where, "in Running only, and not once it is being aborted");
     session->driver->ops->tune(session->driver, what, value);
+    session->learning.tuned = session->learning.tuned || what != KVMIG__TUNE_POSTCOPY;
     return 0;
 }
 

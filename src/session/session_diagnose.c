@@ -74,9 +74,20 @@ static void tell(struct kvmig__ask *ask, const struct kvmig_session *session)
     }
 }
 
-int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagnosis **out_diagnosis)
+/* A view that is not whole would make what it lacks look absent. After the end only the session's own knowledge counts: the view is
+ * let go of at some moment then, and goes on to change. */
+static const struct kvmig__view *view_of(const struct kvmig_session *session)
 {
     static const struct kvmig__view nothing = { .kube = NULL };
+
+    if (!session->cluster || kvmig__fsm_is_terminal((int32_t)session->state) ||
+        !kvmig__cluster_synced(session->cluster))
+        return &nothing;
+    return kvmig__cluster_view(session->cluster);
+}
+
+int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagnosis **out_diagnosis)
+{
     struct kvmig__ask ask = { .intent = KVMIG_INTENT_LOOK };
     int32_t rc;
 
@@ -87,7 +98,7 @@ int32_t kvmig_session_diagnose(struct kvmig_session *session, struct kvmig_diagn
                                             session ? "out_diagnosis" : "session"));
     kvmig__context_lock(session->context);
     tell(&ask, session);
-    rc = kvmig__diagnose(session->cluster ? kvmig__cluster_view(session->cluster) : &nothing, &ask, out_diagnosis);
+    rc = kvmig__diagnose(view_of(session), &ask, out_diagnosis);
     kvmig__context_unlock(session->context);
     kvmig__ask_clear(&ask);
     return rc;

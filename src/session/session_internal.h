@@ -92,6 +92,7 @@ struct kvmig_session {
 /* ---- session.c: life ---- */
 /* The options that do not depend on a plan. -EINVAL names the one that is wrong. Needs no lock. */
 int32_t kvmig__session_check_opts(const struct kvmig_session_opts *opts, struct kvmig_cluster *cluster);
+bool kvmig__session_start_locked(struct kvmig_session *session); /* false: it was started before */
 void kvmig__session_hold(struct kvmig_session *session);
 void kvmig__session_release(struct kvmig_session *session); /* may free it */
 

@@ -22,7 +22,8 @@
 struct kvmig__witness {
     struct kvmig_session *session; /* held */
     struct kvmig__timer again;
-    struct kvmig__cluster_host *hosts[2]; /* of the session's node_hosts */
+    struct kvmig_cluster *view; /* held: the session lets go of its node_hosts before */
+    struct kvmig__cluster_host *hosts[2]; /* of the view */
     char *domain; /* UUID or name */
     int64_t by_ms;
     struct kvmig__resolution platform; /* its proof is the one below */
@@ -33,6 +34,7 @@ struct kvmig__witness {
 static void witness_free(struct kvmig__witness *witness)
 {
     struct kvmig_session *session = witness->session;
+    struct kvmig_cluster *view = witness->view;
 
     if (session->witness == witness)
         session->witness = NULL;
@@ -43,6 +45,7 @@ static void witness_free(struct kvmig__witness *witness)
     free(witness->proof);
     free(witness);
     kvmig__session_release(session);
+    kvmig__cluster_release(view);
 }
 
 static bool is_waited_for(const struct kvmig__witness *witness)
@@ -147,7 +150,8 @@ bool kvmig__session_ask_witness(struct kvmig_session *session, const struct kvmi
     if (!from || !to || from == to)
         return false;
     witness = kvmig__calloc(1, sizeof(*witness));
-    *witness = (struct kvmig__witness){ .session = session, .hosts = { from, to }, .platform = *resolution };
+    *witness =
+        (struct kvmig__witness){ .session = session, .view = view, .hosts = { from, to }, .platform = *resolution };
     witness->by_ms = kvmig__now_ms() + ASK_MS;
     witness->proof = kvmig__strdup(resolution->proof);
     witness->platform.proof = witness->proof;
@@ -156,6 +160,7 @@ bool kvmig__session_ask_witness(struct kvmig_session *session, const struct kvmi
     witness->domain = domain_of(session);
     kvmig__timer_init(&witness->again, session->context, ask, witness);
     kvmig__session_hold(session);
+    kvmig__cluster_hold(view);
     session->witness = witness;
     kvmig__timer_arm_in(&session->deadline, ASK_MS + 2 * ROUND_MS);
     ask(witness);

@@ -239,16 +239,6 @@ void kvmig__client_cancel(struct kvmig__request_http *request)
     free_request(request);
 }
 
-/* JSON as the real client takes it: deeper than json-c allows by itself. */
-struct json_object *kvmig__client_json(const char *text, size_t length)
-{
-    struct json_tokener *tokener = json_tokener_new_ex(256);
-    struct json_object *object = text ? json_tokener_parse_ex(tokener, text, (int)length) : NULL;
-
-    json_tokener_free(tokener);
-    return object;
-}
-
 static int32_t error_code(int32_t status, const char *reason)
 {
     switch (status) {
@@ -295,7 +285,7 @@ static bool answer_one(void)
     world.open = request->next;
     reply = serve(request->method, request->path, request->body, request->content_type);
     if (reply.status < 200 || reply.status > 299) {
-        status = kvmig__client_json(reply.body, reply.body ? strlen(reply.body) : 0);
+        status = kvmig__json_parse(reply.body, reply.body ? strlen(reply.body) : 0);
         error = error_of(&reply, status);
     }
     request->done(request->owner, &(struct kvmig__answer){ .status = reply.status,

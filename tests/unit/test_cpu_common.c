@@ -314,6 +314,30 @@ static void write_text(const char *folder, const char *name, const char *text)
     free(path);
 }
 
+static void kinds_without_end_are_not_compared(void **state)
+{
+    const struct kvmig__cpu_kind *last;
+
+    (void)state;
+    for (size_t i = 0; i < 70; i++) {
+        char *name = kvmig__asprintf("n%02zu", i), *own = kvmig__asprintf(FEATURE "own-%zu", i);
+        struct kvmig__kube_node *node = cluster_add(&cluster, KVMIG__KUBE_NODE, NULL, name);
+
+        label(node, MODEL "Haswell", "true");
+        label(node, HOST_MODEL "Haswell", "true");
+        label(node, own, "true");
+        free(name);
+        free(own);
+    }
+    compare_nodes();
+    assert_int_equal(common.kinds.n, 65);
+    last = &common.kinds.v[64];
+    assert_non_null(strstr(last->unknown, "more kinds"));
+    assert_int_equal(last->nodes.n, 6);
+    assert_int_equal(common.moves.n, 64 * 63);
+    assert_int_equal(common.choices.n, 1); /* of those that were compared */
+}
+
 static void the_map_is_read_from_a_folder(void **state)
 {
     static const char *const names[] = { "a.xml", "b.xml", "broken.xml", "loop.xml", "readme" };
@@ -376,6 +400,7 @@ int main(void)
         T(labels_tell_models_and_features),
         T(nodes_without_labels_say_why),
         T(host_model_asks_for_what_kubevirt_asks_for),
+        T(kinds_without_end_are_not_compared),
         T(the_map_is_read_from_a_folder),
         T(what_is_missing_is_refused),
     };

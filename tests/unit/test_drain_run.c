@@ -5,7 +5,9 @@
  */
 #include "fake_backend.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,6 +28,7 @@ struct fixture {
     int32_t end_phase, end_error;
     int cancel_after; /* so many ends of sessions; 0 = never */
     void (*in_on_session)(struct fixture *f); /* NULL = nothing */
+    struct kvmig_session *session; /* for it; borrowed */
     pthread_t canceller;
 };
 
@@ -66,6 +69,7 @@ static void on_session(struct kvmig_session *session, size_t index, void *user_d
     assert_non_null(session);
     assert_true(index < kvmig_drain_count(f->drain));
     f->n_sessions++;
+    f->session = session;
     if (f->in_on_session)
         f->in_on_session(f);
 }
@@ -277,6 +281,92 @@ static void the_last_owner_may_let_go_while_it_starts(void **state)
     close_fixture(&f);
 }
 
+static unsigned count_threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    unsigned n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+static void await_threads(unsigned at_most)
+{
+    for (int waited = 0; count_threads() > at_most; waited++) {
+        assert_true(waited < 1000);
+        poll(NULL, 0, 10);
+    }
+}
+
+static void let_go_of_all(struct fixture *f)
+{
+    let_go(f);
+    kvmig_cluster_unref(f->world.cluster);
+    kvmig_context_unref(f->world.context);
+}
+
+/* Of the run, the view and the context: what is under way still needs them. */
+static void the_last_owner_of_all_may_let_go_while_it_starts(void **state)
+{
+    const unsigned threads = count_threads();
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 2);
+    f.in_on_session = let_go_of_all;
+    start(&f);
+    await_threads(threads); /* the library ends the rest by itself */
+    assert_int_equal(f.n_sessions, 1);
+    assert_int_equal(f.n_ends, 0);
+    assert_int_equal(f.n_frees, 1);
+    kvmig_drain_unref(f.drain);
+}
+
+static void start_it(struct fixture *f)
+{
+    assert_int_equal(kvmig_session_start(f->session), 0);
+}
+
+static void one_that_the_caller_starts_is_no_failure(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 1);
+    f.in_on_session = start_it;
+    start(&f);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 0), KVMIG_PHASE_UNSET);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.n_session_ends, 2);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_SUCCEEDED);
+    close_fixture(&f);
+}
+
+static void start_and_cancel(struct fixture *f)
+{
+    start_it(f);
+    cancel_it(f);
+}
+
+static void one_that_the_caller_starts_is_cancelled_too(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_fixture(&f, 2, 2, 1);
+    f.world.steps[KVMIG__STEP_PREPARE] = FAKE_NEVER;
+    f.in_on_session = start_and_cancel;
+    start(&f);
+    fake_run(&f.world, has_ended, &f);
+    assert_int_equal(f.n_session_ends, 1);
+    assert_int_equal(f.end_phase, KVMIG_PHASE_CANCELLED);
+    assert_int_equal(kvmig_drain_run_phase(f.run, 0), KVMIG_PHASE_CANCELLED);
+    close_fixture(&f);
+}
+
 static void *cancel_run(void *data)
 {
     cancel_it(data);
@@ -404,6 +494,41 @@ static void every_vm_is_planned_in_turn(void **state)
     fake_world_close(&world);
 }
 
+/* As a drain takes them: there is nothing to move of a guest that has crashed, nor of one that is only coming in. */
+static void only_vms_that_run_are_planned(void **state)
+{
+    struct kvmig_plan_iterator *it = NULL;
+    struct fake_world world;
+    const struct kvmig__host *host;
+
+    (void)state;
+    fake_world_open(&world, 2, 3, NULL);
+    kvmig__context_lock(world.context);
+    host = kvmig__view_find_host(kvmig__cluster_view(world.cluster), world.hosts[0].name);
+    assert_int_equal(host->domains.n, 3);
+    host->domains.v[1].state = KVMIG__STATE_CRASHED;
+    host->domains.v[2].migrating_in = true;
+    kvmig__context_unlock(world.context);
+    assert_int_equal(kvmig_cluster_plan_all(world.cluster, NULL, &it), 0);
+    assert_int_equal(kvmig_plan_iterator_count(it), 1);
+    kvmig_plan_iterator_free(it);
+    fake_world_close(&world);
+}
+
+static void *do_nothing(void *data)
+{
+    return data;
+}
+
+/* ThreadSanitizer starts a thread of its own with the first, which must be there before threads are counted. */
+static int start_a_thread(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    return pthread_create(&thread, NULL, do_nothing, NULL) || pthread_join(thread, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,11 +541,15 @@ int main(void)
         cmocka_unit_test(whoever_lets_go_hears_no_more),
         cmocka_unit_test(only_a_blocked_target_is_left),
         cmocka_unit_test(every_vm_is_planned_in_turn),
+        cmocka_unit_test(only_vms_that_run_are_planned),
         cmocka_unit_test(one_that_is_cancelled_before_it_starts_does_not_start),
         cmocka_unit_test(the_last_owner_may_let_go_while_it_starts),
+        cmocka_unit_test(the_last_owner_of_all_may_let_go_while_it_starts),
+        cmocka_unit_test(one_that_the_caller_starts_is_no_failure),
+        cmocka_unit_test(one_that_the_caller_starts_is_cancelled_too),
         cmocka_unit_test(a_cancel_of_another_thread_is_never_lost),
         cmocka_unit_test(options_of_the_sessions_are_refused_at_once),
     };
 
-    return !!cmocka_run_group_tests(tests, NULL, NULL);
+    return !!cmocka_run_group_tests(tests, start_a_thread, NULL);
 }

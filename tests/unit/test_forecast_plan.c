@@ -369,6 +369,8 @@ static void wrong_texts_are_refused_and_change_nothing(void **state)
         "null",
         "{}",
         "{\"kvmig_learned\": 2}",
+        "{\"kvmig_learned\": 1} x",
+        "{\"kvmig_learned\": 1}{\"kvmig_learned\": 1}",
         "{\"kvmig_learned\": 1, \"links\": 3}",
         "{\"kvmig_learned\": 1, \"links\": [{\"source\": \"a\", \"target\": \"b\"}], \"vms\": [{}]}",
         "{\"kvmig_learned\": 1, \"links\": [{\"source\": \"a\", \"target\": \"b\"}], \"vms\": [7]}",
@@ -388,6 +390,16 @@ static void wrong_texts_are_refused_and_change_nothing(void **state)
         assert_int_equal(learned.links.n + learned.vms.n, 0);
         kvmig__learned_clear(&learned);
     }
+}
+
+static void an_export_that_fails_leaves_nothing(void **state)
+{
+    char *json = (char *)1;
+
+    (void)state;
+    assert_int_equal(kvmig_cluster_export_learned(NULL, &json), -EINVAL);
+    assert_null(json);
+    assert_int_equal(kvmig_cluster_export_learned(NULL, NULL), -EINVAL);
 }
 
 /* ---- options ---- */
@@ -441,6 +453,7 @@ int main(void)
         cmocka_unit_test(the_store_forgets_the_oldest),
         cmocka_unit_test(what_was_learned_survives_json),
         cmocka_unit_test(wrong_texts_are_refused_and_change_nothing),
+        cmocka_unit_test(an_export_that_fails_leaves_nothing),
         cmocka_unit_test(options_are_copied_or_refused),
     };
 

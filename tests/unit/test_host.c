@@ -495,6 +495,45 @@ static void questions_to_a_hung_host_are_answered_in_time(void **state)
     assert_int_equal(result.n, 0);
 }
 
+static void take_measured(void *owner, const struct kvmig__measured *measured, const struct kvmig_error *error)
+{
+    struct answer *answer = owner;
+
+    answer->n++;
+    answer->code = !measured && error ? kvmig_error_code(error) : 0;
+}
+
+static void measurements_of_a_hung_host_collect_no_threads(void **state)
+{
+    const struct kvmig__measure what = { .window_ms = { 1000, 2000 }, .timeout_ms = 30 };
+    char hung[64];
+    const char *const uris[] = { hung };
+    const unsigned threads_before = count_threads();
+    int fd = hung_daemon(hung, sizeof(hung));
+    struct test_view view = { 0 };
+    struct answer answers[2] = { 0 };
+    struct kvmig__host_backend *backend;
+
+    (void)state;
+    open_uris(&view, uris, 1, 100);
+    backend = host_of(&view, 0)->backend;
+    for (int round = 0; round < 6; round++) { /* the second of each waits behind the one that hangs */
+        kvmig__context_lock(view.context);
+        for (size_t i = 0; i < 2; i++)
+            backend->ops->measure(backend, WEB, &what, take_measured, &answers[i]);
+        assert_int_equal(answers[0].n + answers[1].n, 0); /* never from inside */
+        kvmig__context_unlock(view.context);
+        for (size_t i = 0; i < 2; i++) {
+            await_answer(&view, &answers[i]);
+            assert_int_equal(answers[i].code, round < 3 ? -ETIMEDOUT : -KVMIG_EUNREACHABLE);
+        }
+    }
+    assert_true(count_threads() <= threads_before + 2 * 3 + 2); /* reading and measuring, and their new lanes */
+    test_view_close(&view);
+    close(fd);
+    await_threads(threads_before);
+}
+
 static void a_host_that_answers_again_is_found(void **state)
 {
     char hung[64];
@@ -546,6 +585,7 @@ int main(void)
         cmocka_unit_test(states_and_reasons_that_matter_are_told_apart),
         cmocka_unit_test(a_hung_host_delays_no_other_and_collects_no_threads),
         cmocka_unit_test(questions_to_a_hung_host_are_answered_in_time),
+        cmocka_unit_test(measurements_of_a_hung_host_collect_no_threads),
         cmocka_unit_test(a_host_that_answers_again_is_found),
     };
 

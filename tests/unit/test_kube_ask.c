@@ -29,6 +29,18 @@ static void a_vm_is_found_by_path_name_or_uid(void **state)
     cluster_clear(&c);
 }
 
+static void a_vm_runs_on_a_node_until_it_has_ended(void **state)
+{
+    struct kvmig__kube_vmi vmi = { .node = (char *)"alpha" };
+
+    (void)state;
+    assert_true(kvmig__vmi_runs(&vmi));
+    vmi.phase = (char *)"Failed";
+    assert_false(kvmig__vmi_runs(&vmi));
+    vmi = (struct kvmig__kube_vmi){ .phase = (char *)"Scheduling" };
+    assert_false(kvmig__vmi_runs(&vmi));
+}
+
 static void the_migration_of_a_vm_is_the_unfinished_or_the_newest(void **state)
 {
     struct kvmig__kube_vmim *old, *new, *live;
@@ -552,6 +564,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_vm_is_found_by_path_name_or_uid),
+        cmocka_unit_test(a_vm_runs_on_a_node_until_it_has_ended),
         cmocka_unit_test(the_migration_of_a_vm_is_the_unfinished_or_the_newest),
         cmocka_unit_test(readiness_is_kubevirts_own),
         cmocka_unit_test(target_pods_are_told_by_role_and_job),

@@ -2,6 +2,7 @@
 /*
  * The HTTP client against a scripted API server: what is sent, what comes back, its bounds, and watches.
  */
+#include "base/json_internal.h"
 #include "kube_http_test.h"
 
 #include "kubernetes/client_lines.h"
@@ -382,18 +383,18 @@ static void test_a_refused_watch_has_no_lines(void **state)
 static void test_only_one_whole_json_value_is_json(void **state)
 {
     static const char *const broken[] = { "", "{", "{}x", "{} {}", "nul", "{\"a\":}", "[1,]" };
-    struct json_object *json = kvmig__client_json("{\"a\":[1]} \r\n", strlen("{\"a\":[1]} \r\n"));
+    struct json_object *json = kvmig__json_parse("{\"a\":[1]} \r\n", strlen("{\"a\":[1]} \r\n"));
     char deep[400] = "";
 
     (void)state;
     assert_non_null(json);
     json_object_put(json);
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(broken); i++)
-        assert_null(kvmig__client_json(broken[i], strlen(broken[i])));
-    assert_null(kvmig__client_json("{}\0", 3));
+        assert_null(kvmig__json_parse(broken[i], strlen(broken[i])));
+    assert_null(kvmig__json_parse("{}\0", 3));
     memset(deep, '[', 100);
     memset(deep + 100, ']', 100);
-    json = kvmig__client_json(deep, 200);
+    json = kvmig__json_parse(deep, 200);
     assert_non_null(json);
     json_object_put(json);
 }

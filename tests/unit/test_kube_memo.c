@@ -487,6 +487,62 @@ static void much_is_forgotten(void **state)
     cluster_clear(&c);
 }
 
+/* Tells the memo of a class with more than it may hold. */
+static void note_much(struct cluster *c, struct kvmig__kube_judged *judged)
+{
+    enum { LENGTH = 1 << 20 };
+    char *message = kvmig__calloc(LENGTH + 1, 1);
+    struct kvmig_finding findings[100] = { 0 };
+    const struct kvmig__kube_class class = { .findings = { findings, KVMIG__N_ELEMENTS(findings) } };
+
+    memset(message, 'x', LENGTH);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(findings); i++) {
+        findings[i].code = (char *)"LIMIT_REACHED";
+        findings[i].message = message;
+    }
+    kvmig__kube_memo_note(kvmig__kube_base(&c->kube), judged, &class);
+    free(message);
+}
+
+/* The judgements for the first VM, after another that asks for something new; borrowed. */
+static const struct kvmig__kube_judged *after_another(struct cluster *c, const char *machine)
+{
+    struct kvmig__kube_vmi *vmi = KVMIG__KUBE_FIND(&c->kube, VMI, "ns1", "vm-01");
+    const struct kvmig__kube_judged *judged;
+    struct kvmig_plan *plan;
+
+    free(vmi->domain.machine);
+    vmi->domain.machine = kvmig__strdup(machine);
+    kvmig_plan_unref(plan_of(c, 1));
+    plan = plan_of(c, 0);
+    judged = plan->lazy->shared;
+    kvmig_plan_unref(plan);
+    return judged;
+}
+
+static void only_what_is_kept_counts(void **state)
+{
+    struct kvmig__kube_judged *alone = kvmig__kube_judged_new(0);
+    struct kvmig_plan *first;
+    struct cluster c;
+
+    (void)state;
+    make(&c, 5);
+    forget(&c, true);
+    first = plan_of(&c, 0);
+    note_much(&c, alone);
+    assert_ptr_equal(after_another(&c, "pc-1"), first->lazy->shared);
+    note_much(&c, first->lazy->shared);
+    assert_ptr_not_equal(after_another(&c, "pc-2"), first->lazy->shared);
+    note_much(&c, first->lazy->shared); /* which is forgotten by now */
+    kvmig_plan_unref(first);
+    first = plan_of(&c, 0);
+    assert_ptr_equal(after_another(&c, "pc-3"), first->lazy->shared);
+    kvmig_plan_unref(first);
+    kvmig__kube_judged_unref(alone);
+    cluster_clear(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +550,7 @@ int main(void)
         cmocka_unit_test(vms_that_differ_in_one_thing_are_told_apart),
         cmocka_unit_test(a_finding_that_names_the_launcher_is_its_own),
         cmocka_unit_test(much_is_forgotten),
+        cmocka_unit_test(only_what_is_kept_counts),
     };
 
     return !!cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * The reflector with a server that behaves: lists in pages, watches and bookmarks, and what is reported of them: each
  * change once, in order, deletions with the last state, and only differences after a gap.
  */
+#include "base/json_internal.h"
 #include "kube_reflector_test.h"
 
 static void test_pages_are_one_list_and_the_watch_goes_on_from_it(void **state)
@@ -183,7 +184,7 @@ static void test_an_answer_to_a_write_is_known_until_the_watch_brings_it(void **
     struct reflector_test *test = *state;
     struct kube_reply *watch = kube_watch(&test->http->server, "resourceVersion=10 ");
     char *text = pods_json("new u7 30");
-    struct json_object *object = kvmig__client_json(text, strlen(text));
+    struct json_object *object = kvmig__json_parse(text, strlen(text));
 
     serve_pods(test, 10, "a u1 5");
     reflector_test_open(test, NULL, NULL);

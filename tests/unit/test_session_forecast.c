@@ -228,6 +228,55 @@ static void a_migration_makes_the_next_forecast(void **state)
     close_fixture(&f);
 }
 
+static void a_migration_that_was_tuned_teaches_nothing(void **state)
+{
+    struct fixture f;
+    char *learned;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        open_fixture(&f);
+        start_on(&f, 100 * MIB);
+        assert_int_equal(i ? kvmig_session_set_max_downtime(f.session, 50) : kvmig_session_set_bandwidth(f.session, 10),
+                         0);
+        tell_figures(&f);
+        end_it(&f, NULL);
+        assert_int_equal(f.caller.end_phase, KVMIG_PHASE_SUCCEEDED);
+        assert_int_equal(kvmig_cluster_export_learned(f.world.cluster, &learned), 0);
+        assert_null(strstr(learned, "host-1"));
+        free(learned);
+        close_fixture(&f);
+    }
+}
+
+static void time_that_goes_back_teaches_no_nonsense(void **state)
+{
+    struct fake_world other;
+    struct fixture f;
+    char *learned = NULL;
+
+    (void)state;
+    open_fixture(&f);
+    start_on(&f, 100 * MIB);
+    show_progress(&f, 9000, 0, UINT64_MAX);
+    show_progress(&f, 5000, 1, UINT64_MAX);
+    show_progress(&f, 6200, 2, 20 * MIB);
+    show_progress(&f, 1400, 2, 30 * MIB);
+    tell_figures(&f);
+    kvmig__context_lock(f.world.context);
+    kvmig__session_get_report(f.session)->disk_sent = 100 * MIB;
+    kvmig__context_unlock(f.world.context);
+    end_it(&f, NULL);
+    assert_int_equal(kvmig_cluster_export_learned(f.world.cluster, &learned), 0);
+    assert_non_null(strstr(learned, "1200000")); /* the window of 1.2 s, and no other */
+    assert_null(strstr(learned, "disk_bytes_per_s"));
+    fake_world_open(&other, 2, 1, NULL);
+    assert_int_equal(kvmig_cluster_import_learned(other.cluster, learned), 0);
+    fake_world_close(&other);
+    free(learned);
+    close_fixture(&f);
+}
+
 static void a_drain_knows_what_was_learned(void **state)
 {
     static const char *const nodes[] = { "host-0" };
@@ -388,6 +437,8 @@ int main(void)
         cmocka_unit_test(post_copy_is_compared_with_the_forecast_of_post_copy),
         cmocka_unit_test(a_failed_migration_has_no_outcome_and_teaches_nothing),
         cmocka_unit_test(a_migration_makes_the_next_forecast),
+        cmocka_unit_test(a_migration_that_was_tuned_teaches_nothing),
+        cmocka_unit_test(time_that_goes_back_teaches_no_nonsense),
         cmocka_unit_test(a_drain_knows_what_was_learned),
         cmocka_unit_test(a_measurement_is_told_once_and_used),
         cmocka_unit_test(a_measurement_that_fails_says_so_and_teaches_nothing),
