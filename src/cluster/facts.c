@@ -193,6 +193,17 @@ static void clear_report(struct kvmig__fact_report *report)
     free(report->host);
 }
 
+static void clear_port_report(struct kvmig__fact_port_report *report)
+{
+    free(report->file);
+    free(report->name);
+    free(report->state);
+    free(report->error);
+    free(report->message);
+    free(report->where);
+    free(report->evidence);
+}
+
 void kvmig__facts_free(struct kvmig__facts *facts)
 {
     if (!facts)
@@ -204,6 +215,9 @@ void kvmig__facts_free(struct kvmig__facts *facts)
     for (size_t i = 0; i < facts->reports.n; i++)
         clear_report(&facts->reports.v[i]);
     free(facts->reports.v);
+    for (size_t i = 0; i < facts->port_reports.n; i++)
+        clear_port_report(&facts->port_reports.v[i]);
+    free(facts->port_reports.v);
     free(facts->ovn_version);
     free(facts->ovs_version);
     free(facts->mtu.encap);

@@ -145,6 +145,11 @@ struct kvmig__fact_report { /* kvmig's own, of one migration; NULL = not told */
     } notices;
 };
 
+struct kvmig__fact_port_report { /* what `kvmig port` or kvmig_port_to_json() said of one port; NULL = not told */
+    char *file, *name, *state;
+    char *error, *message, *where, *evidence; /* of the operation that failed last; all NULL if none did */
+};
+
 /* ---- measurements that the caller gives for a forecast ---- */
 struct kvmig__fact_measured {
     uint64_t memory_bytes, link_bits_per_s, dirty_bits_per_s; /* KVMIG__UNKNOWN */
@@ -225,6 +230,10 @@ struct kvmig__facts {
         struct kvmig__fact_report *v;
         size_t n;
     } reports;
+    struct {
+        struct kvmig__fact_port_report *v;
+        size_t n;
+    } port_reports;
     char *cni, *ip_priority_label; /* cni-config */
     int32_t keep_vm_ip; /* 1, 0, -1 */
     struct kvmig__fact_measured measured;

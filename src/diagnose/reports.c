@@ -6,6 +6,7 @@
 #include "base/codes.h"
 #include "diagnose/diagnose.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The name may come with its namespace. */
@@ -48,26 +49,62 @@ static void note(struct kvmig__case *c, const struct kvmig__fact_notice *notice)
                      notice->message);
 }
 
-/* Errors of kvmig that say what happened to it, and not to the migration. */
-static void note_error(struct kvmig__case *c)
+struct failure {
+    const char *file, *error, *message, *where, *evidence;
+};
+
+static struct kvmig__detail detail_of(const struct failure *failure)
 {
-    const struct kvmig__fact_report *report = c->report;
-    const bool late = kvmig__str_eq(report->error, "ETIMEDOUT"),
-               lost = kvmig__str_eq(report->error, "KVMIG_EUNREACHABLE");
     struct kvmig__detail detail = { 0 };
 
-    if (!late && !lost)
+    kvmig__detail_str(&detail, "source", failure->file);
+    if (failure->where)
+        kvmig__detail_str(&detail, "where", failure->where);
+    if (failure->evidence)
+        kvmig__detail_str(&detail, "evidence", failure->evidence);
+    return detail;
+}
+
+/* Errors of kvmig that say what happened to it, and not to the migration. object is taken. */
+static void note_error(struct kvmig__case *c, const struct failure *failure, char *object)
+{
+    const bool late = kvmig__str_eq(failure->error, "ETIMEDOUT"),
+               lost = kvmig__str_eq(failure->error, "KVMIG_EUNREACHABLE");
+    struct kvmig__detail detail;
+
+    if (!late && !lost) {
+        free(object);
         return;
-    kvmig__detail_str(&detail, "source", report->file);
-    if (report->where)
-        kvmig__detail_str(&detail, "where", report->where);
-    if (report->evidence)
-        kvmig__detail_str(&detail, "evidence", report->evidence);
-    kvmig__case_note(c, late ? "DEADLINE_PASSED" : "CONNECTION_LOST", KVMIG_SEVERITY_WARN, kvmig__strdup(c->vm_object),
-                     &detail,
+    }
+    detail = detail_of(failure);
+    kvmig__case_note(c, late ? "DEADLINE_PASSED" : "CONNECTION_LOST", KVMIG_SEVERITY_WARN, object, &detail,
                      late ? "Mend what did not answer in time, or give it more time."
                           : "See why the daemon ended or the network broke; what was going on is told by both hosts.",
-                     "%s", report->message ? report->message : "the report does not say more");
+                     "%s", failure->message ? failure->message : "the report does not say more");
+}
+
+/* ---- ports that were moved by hand ---- */
+
+static void note_port(struct kvmig__case *c, const struct kvmig__fact_port_report *report)
+{
+    const struct failure failure = { report->file, report->error, report->message, report->where, report->evidence };
+    char *object = kvmig__asprintf("lsp/%s", report->name ? report->name : "");
+    struct kvmig__detail detail = detail_of(&failure);
+
+    note_error(c, &failure, kvmig__strdup(object));
+    if (report->state)
+        kvmig__detail_str(&detail, "state", report->state);
+    kvmig__case_note(c, "PORT_FAILED", KVMIG_SEVERITY_ERROR, object, &detail,
+                     "Mend what the message names, and ask for the same again: every operation may be repeated.",
+                     "An operation on the port failed: %s", report->message);
+}
+
+/* A port that has nothing to complain of says nothing of a migration. */
+static void note_ports(struct kvmig__case *c)
+{
+    for (size_t i = 0; i < c->facts->port_reports.n; i++)
+        if (c->facts->port_reports.v[i].error && c->facts->port_reports.v[i].message)
+            note_port(c, &c->facts->port_reports.v[i]);
 }
 
 /* ---- how it ended ---- */
@@ -78,9 +115,12 @@ void kvmig__diagnose_report(struct kvmig__case *c)
         const char *outcome, *state;
     } ends[] = { { "Succeeded", "SUCCEEDED" }, { "Failed", "FAILED" }, { "Cancelled", "CANCELLED" } };
     const struct kvmig__fact_report *report = c->report;
+    struct failure failure;
 
+    note_ports(c);
     if (!report)
         return;
+    failure = (struct failure){ report->file, report->error, report->message, report->where, report->evidence };
     c->unproven = kvmig__str_eq(report->outcome, "Indeterminate");
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++)
         if (kvmig__str_eq(report->outcome, ends[i].outcome))
@@ -88,7 +128,7 @@ void kvmig__diagnose_report(struct kvmig__case *c)
                               report->message ? report->message : report->outcome);
     for (size_t i = 0; i < report->notices.n; i++)
         note(c, &report->notices.v[i]);
-    note_error(c);
+    note_error(c, &failure, kvmig__strdup(c->vm_object));
 }
 
 /* What the report could not prove, and both sides do not show now either. */

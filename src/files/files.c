@@ -27,7 +27,8 @@ static bool take_value(struct kvmig__snapshot_load *base, struct json_object *js
 {
     struct kvmig__files_load *load = (struct kvmig__files_load *)base;
 
-    return kvmig__files_rows(load, json) || kvmig__files_observation(load, json) || kvmig__files_report(load, json);
+    return kvmig__files_rows(load, json) || kvmig__files_observation(load, json) || kvmig__files_report(load, json) ||
+           kvmig__files_port_report(load, json);
 }
 
 static const struct kvmig__snapshot_others others = { take_text, take_value };

@@ -44,6 +44,7 @@ void kvmig__files_finish_rows(struct kvmig__files_load *load);
 /* ---- files_observations.c ---- true = it is an observation, and was taken */
 bool kvmig__files_observation(struct kvmig__files_load *load, struct json_object *json);
 bool kvmig__files_report(struct kvmig__files_load *load, struct json_object *json); /* files_report.c */
+bool kvmig__files_port_report(struct kvmig__files_load *load, struct json_object *json); /* likewise, of a port */
 
 /* ---- files_seen.c ---- */
 void kvmig__files_see_state(struct kvmig__files_load *load, struct json_object *json);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * kvmig's own report of a migration (`kvmig migrate --report`, kvmig_session_report()) as a fact. What is no text where a text belongs
- * is passed over. Any thread; a loading belongs to one.
+ * kvmig's own report of a migration (`kvmig migrate --report`, kvmig_session_report()) or of a port (`kvmig port --json`,
+ * kvmig_port_to_json()) as a fact. What is no text where a text belongs is passed over. Any thread; a loading belongs to one.
  */
 #include "files/files_internal.h"
+
+#include <string.h>
 
 /* A session, its phases, and where the guest was proven to be at the end: nothing else has these. */
 static bool is_report(struct json_object *json)
@@ -55,5 +57,49 @@ bool kvmig__files_report(struct kvmig__files_load *load, struct json_object *jso
     kvmig__files_str(final, "verdict", &report->proven);
     kvmig__files_str(final, "host", &report->host);
     take_notices(json, report);
+    return true;
+}
+
+/* ---- of a port ---- */
+
+/* Its backend, its state and its own timeline; the ports within the report of a migration have them too, but no file of their own. */
+static bool is_port_report(struct json_object *json)
+{
+    return json_object_is_type(kvmig__files_member(json, "kind"), json_type_string) &&
+           json_object_is_type(kvmig__files_member(json, "state"), json_type_string) &&
+           json_object_is_type(kvmig__files_member(json, "timeline"), json_type_array);
+}
+
+/* What stands against the port now: a failed operation; or one that left the port's state alone, as long as nothing came after it. */
+static struct json_object *port_error(struct json_object *json)
+{
+    struct json_object *error = kvmig__files_member(json, "error"), *timeline = kvmig__files_list(json, "timeline");
+    const size_t n = kvmig__files_count(timeline);
+    struct json_object *last = n ? json_object_array_get_idx(timeline, n - 1) : NULL;
+    struct json_object *what = kvmig__files_member(last, "what");
+
+    if (error || !json_object_is_type(what, json_type_string) || strcmp(json_object_get_string(what), "error") != 0)
+        return error;
+    return kvmig__files_member(last, "detail");
+}
+
+bool kvmig__files_port_report(struct kvmig__files_load *load, struct json_object *json)
+{
+    struct kvmig__facts *facts = load->files->facts;
+    struct json_object *error = port_error(json);
+    struct kvmig__fact_port_report *report;
+
+    if (!is_port_report(json))
+        return false;
+    if (facts->port_reports.n >= KVMIG__FILES_ITEMS)
+        return true;
+    report = KVMIG__PUSH(&facts->port_reports);
+    report->file = kvmig__strdup(load->base.name);
+    kvmig__files_str(json, "name", &report->name);
+    kvmig__files_str(json, "state", &report->state);
+    kvmig__files_str(error, "name", &report->error);
+    kvmig__files_str(error, "message", &report->message);
+    kvmig__files_str(error, "where", &report->where);
+    kvmig__files_str(error, "evidence", &report->evidence);
     return true;
 }

@@ -200,7 +200,8 @@ static void take_value(struct kvmig__snapshot_load *load, struct json_object *js
 {
     const char *own = text_of(json, "kind");
 
-    if (!own && kind < 0 && (load->others ? load->others->value(load, json) : kvmig__snapshot_observation(load, json)))
+    if (!text_of(json, own ? "apiVersion" : "kind") && kind < 0 && /* the account of a port has a kind of its own */
+        (load->others ? load->others->value(load, json) : kvmig__snapshot_observation(load, json)))
         return;
     if (own && kvmig__str_ends(own, LIST)) {
         take_list(load, json, own, place, nesting);

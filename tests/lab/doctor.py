@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """The doctor after an accident: collects what a person would have at hand, and asks `kvmig diagnose` what happened.
 
-That is a bundle of both hosts (`kvmig report bundle`, with the port's rows where the test has one), what libvirtd's and
-QEMU's logs of both hosts say since the test began, and the tool's own report.
+That is a bundle of both hosts or of the cluster (`kvmig report bundle`, with the port's rows where the test has one), what
+libvirtd's and QEMU's logs of both hosts say since the test began, and the tool's own report.
 """
 import json
 import os
 import shutil
 import tempfile
 from pathlib import Path
+
+from kvmiglab.kubeobjects import NAMESPACE
 
 # A folder in which what was collected stays, to be looked at; by default it is gone with the test.
 KEEP = os.environ.get("KVMIG_LAB_EVIDENCE")
@@ -34,7 +36,7 @@ class Doctor:
         """libvirtd's, and QEMU's of this guest, as far as they are new."""
         for host in self.lab.hosts():
             for log in sorted((host.folder / "log").rglob("*.log")):
-                if log.parent.name == "qemu" and log.stem != vm:
+                if log.parent.name == "qemu" and log.stem != vm.split("/")[-1]:
                     continue
                 begun = self._begun.get(log, 0)
                 data = log.read_bytes()
@@ -56,14 +58,21 @@ class Doctor:
 
     def diagnose(self, vm, **evidence):
         """What the doctor says of what is left behind."""
-        name = vm if isinstance(vm, str) else vm.name
+        name = self._name(vm)
         folder = self.collect(name, **evidence)
-        code, out, err = self._tool.run_local("diagnose", "--json", folder)
+        code, out, err = self._tool.run_local("diagnose", "--json", *self._about(name), folder)
         assert code == 0, (code, err)
         diagnosis = json.loads(out)
         diagnosis["folder"] = str(folder)
         assert diagnosis["vm"] == name, self._story(diagnosis)
         return diagnosis
+
+    def _name(self, vm):
+        return vm if isinstance(vm, str) else vm.name
+
+    def _about(self, _name):
+        """A bundle of hosts says itself which VM it is about."""
+        return []
 
     def expect(self, verdict, vm, finding=None, naming="", **evidence):
         """The verdict must be this one (or one of these), and the finding among those that are there.
@@ -85,3 +94,13 @@ class Doctor:
     def close(self):
         if not KEEP:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class KubeDoctor(Doctor):
+    """Asked about a guest of KubeVirt, by what the cluster says of all its objects."""
+
+    def _name(self, vm):
+        return f"{NAMESPACE}/{super()._name(vm)}"
+
+    def _about(self, name):
+        return ["--vm", name]

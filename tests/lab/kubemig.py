@@ -30,10 +30,15 @@ class KubeTool(Tool):
     def _argv(self, command, *args, hosts=None):
         return self.lab.ctl_argv([BUILD / "kvmig", command, "--kubeconfig", self.kubeconfig, *args])
 
+    def run_local(self, command, *args, timeout=60):
+        """A command that asks no cluster."""
+        done = proc.run(self.lab.ctl_argv([BUILD / "kvmig", command, *args]), check=False, timeout=timeout)
+        return done.returncode, done.stdout, done.stderr
+
     def on_files(self, command, *args):
-        """A command on files, without a cluster: (exit code, JSON)."""
-        done = proc.run(self.lab.ctl_argv([BUILD / "kvmig", command, *args, "--json"]), check=False)
-        return done.returncode, json.loads(done.stdout)
+        """A command on files: (exit code, JSON)."""
+        code, out, _ = self.run_local(command, *args, "--json")
+        return code, json.loads(out)
 
     # ---- migrations -------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import json
 
 import pytest
 
+from doctor import KubeDoctor
 from kubemig import NAMESPACE, KubeGuest, KubeTool, copying_for_ever, full_name
 from kvmiglab import proc
 from migration import BLOCKED, CANCELLED, FAILED, SUCCESS
@@ -20,6 +21,14 @@ def tool(lab, kube):
     tool = KubeTool(lab, kube)
     yield tool
     tool.close()
+
+
+@pytest.fixture
+def doctor(lab, tool, request):
+    """Asked what it makes of a fault, by what the cluster and the hosts' logs say of it."""
+    doctor = KubeDoctor(lab, tool, request.node.name)
+    yield doctor
+    doctor.close()
 
 
 @pytest.fixture
@@ -85,12 +94,13 @@ def test_there_and_back(kube, tool, vm, guest, ovn):
     guest.assert_same_guest()
 
 
-def test_target_gets_its_network_only_when_the_port_may_be_there(kube, tool, vm, guest):
+def test_target_gets_its_network_only_when_the_port_may_be_there(kube, tool, doctor, vm, guest):
     """Field report 000: whoever migrates without preparing the port waits for ever, and is told what for."""
     kube.post_migration(vm.name, "by-hand")
     wait = tool.explained(vm, "TARGET_NETWORK_NOT_READY")
     assert "ovn-installed" in wait["evidence"] and vm.lsp in wait["evidence"]
     assert kube.phase_of("by-hand") == "Scheduling"
+    doctor.expect("TARGET_NETWORK_NOT_READY", vm, naming=vm.lsp)
     # The remedy: follow it, with the port.
     report = tool.migrate(vm, "--attach", "by-hand", *tool.port(vm))
     assert report["kubernetes"]["migration"]["attached"]
@@ -136,11 +146,12 @@ def test_hotplug_port_is_prepared_in_pending(kube, tool, hotplugged, guest):
     guest.assert_moved()
 
 
-def test_hotplug_circular_wait_of_others_is_explained_and_resolved(kube, tool, hotplugged, guest):
+def test_hotplug_circular_wait_of_others_is_explained_and_resolved(kube, tool, doctor, hotplugged, guest):
     kube.post_migration(hotplugged.name, "circular")
     wait = tool.explained(hotplugged, "DEADLOCK_NETWORK_PENDING", "TARGET_NETWORK_NOT_READY")
     assert vm_port_named(wait, hotplugged)
     assert kube.phase_of("circular") == "Pending"
+    doctor.expect("DEADLOCK_NETWORK_PENDING", hotplugged, naming=hotplugged.lsp)
     report = tool.migrate(hotplugged, "--attach", "circular", *tool.port(hotplugged))
     assert report["kubernetes"]["migration"]["name"] == "circular"
     guest.assert_moved()
@@ -252,36 +263,40 @@ def end_cancelled(migration, guest):
     return report
 
 
-def test_unschedulable_target(kube, tool, vm, guest):
+def test_unschedulable_target(kube, tool, doctor, vm, guest):
     text = "0/2 nodes are available: 1 Insufficient memory, 1 node(s) didn't match pod anti-affinity rules."
     with kube.act("unschedulable", text=text):
         migration = refuse(tool, vm)
         migration.wait_wait("TARGET_UNSCHEDULABLE")
         wait = tool.explained(vm, "TARGET_UNSCHEDULABLE")
         assert "Insufficient memory" in json.dumps(wait) and wait["limit"]
+        doctor.expect("TARGET_UNSCHEDULABLE", vm, naming="Insufficient memory")
         end_cancelled(migration, guest)
 
 
-def test_image_cannot_be_pulled(kube, tool, vm, guest):
+def test_image_cannot_be_pulled(kube, tool, doctor, vm, guest):
     with kube.act("bad-image"):
         migration = refuse(tool, vm)
         migration.wait_wait("TARGET_IMAGE_PULL")
         assert "virt-launcher" in json.dumps(tool.explained(vm, "TARGET_IMAGE_PULL"))
+        doctor.expect("TARGET_IMAGE_PULL", vm, naming="virt-launcher")
         end_cancelled(migration, guest)
 
 
-def test_target_is_lost_while_it_copies(kube, tool, held, vm, ovn):
+def test_target_is_lost_while_it_copies(kube, tool, doctor, held, vm, ovn):
     with kube.act("target-lost", seconds=2):
         migration = tool.start(vm, *tool.port(vm))
         code, report = migration.finish()
     assert code == FAILED, migration.stderr
     assert report["kubernetes"]["migration"]["verdict"] == "TARGET_POD_LOST"
     assert report["ports"][0]["state"] == "rolled-back"
+    doctor.expect("TARGET_POD_LOST", vm)
+    doctor.expect("TARGET_POD_LOST", vm, report=report)
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 
 
-def test_source_reports_a_failure(kube, tool, held, vm):
+def test_source_reports_a_failure(kube, tool, doctor, held, vm):
     text = ("virError(Code=9, Domain=10, Message='operation failed: guest CPU doesn't match specification: "
             "missing features: erms')")
     with kube.act("source-fails", seconds=1, text=text):
@@ -293,13 +308,16 @@ def test_source_reports_a_failure(kube, tool, held, vm):
     assert "erms" in json.dumps(report["error"])
     held.assert_stayed()
     assert "erms" in json.dumps(tool.explain(vm))
+    doctor.expect("CPU_FEATURE_MISSING", vm, naming="erms")
+    doctor.expect("CPU_FEATURE_MISSING", vm, naming="erms", report=report)
 
 
-def test_copy_takes_too_long(kube, tool, held, vm):
+def test_copy_takes_too_long(kube, tool, doctor, held, vm):
     kube.configure(bandwidthPerMigration="32Mi", completionTimeoutPerGiB=3)
     with kube.real_time():
         report = tool.migrate(vm, *tool.port(vm), expect=FAILED)
     assert report["kubernetes"]["migration"]["verdict"] == "ABORTED_BY_COMPLETION_TIMEOUT", report["kubernetes"]
+    doctor.expect("ABORTED_BY_COMPLETION_TIMEOUT", vm)
     held.assert_stayed()
 
 
@@ -311,13 +329,14 @@ def test_copy_that_takes_too_long_is_switched_to_postcopy_where_that_is_allowed(
     held.assert_moved()
 
 
-def test_all_slots_are_taken(kube, tool, vm, guest, second):
+def test_all_slots_are_taken(kube, tool, doctor, vm, guest, second):
     kube.configure(parallelMigrationsPerCluster=1, parallelOutboundMigrationsPerNode=1)
     with kube.act("hold-scheduling", vmi=second.name):
         kube.post_migration(second.name, "first")
         kube.wait_phase("first", "Scheduling")
         kube.post_migration(vm.name, "queued")
         tool.explained(vm, "LIMIT_REACHED")
+        doctor.expect("LIMIT_REACHED", vm)
         assert kube.phase_of("queued") == "Pending"
         for name in ("queued", "first"):
             kube.api.delete("vmim", NAMESPACE, name)
@@ -325,12 +344,13 @@ def test_all_slots_are_taken(kube, tool, vm, guest, second):
     guest.assert_stayed()
 
 
-def test_quota_is_full(kube, tool, vm, guest):
+def test_quota_is_full(kube, tool, doctor, vm, guest):
     kube.add_full_quota("full")
     code, plan = tool.json("plan", full_name(vm))
     assert code == 0 and plan["verdict"] == "BLOCKED" and "QUOTA_EXCEEDED" in {f["code"] for f in plan["findings"]}, plan["findings"]
     kube.post_migration(vm.name, "refused")
     tool.explained(vm, "QUOTA_EXCEEDED")
+    doctor.expect("QUOTA_EXCEEDED", vm, naming="full")
     kube.api.delete("vmim", NAMESPACE, "refused")
     guest.assert_stayed()
 

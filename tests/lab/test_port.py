@@ -3,11 +3,13 @@
 
 Every test ends with the port on one chassis, alone, and with nothing temporary left (I4).
 """
+import json
 import time
 
 import pytest
 
 from kvmiglab import proc
+from migration import BUILD
 from port import FAILED, OK, REFUSED, SOURCE, TARGET, UNREACHABLE, PortTool, TestPort, database_options
 
 # Within this time of its own claim an ovn-controller does not claim a port again: a constant of this OVN.
@@ -22,6 +24,19 @@ def port(ovn):
 @pytest.fixture
 def owner(lab, ovn, port):
     return PortTool(lab, ovn, port.name)
+
+
+@pytest.fixture
+def told(lab, tmp_path):
+    """Asks the doctor about a run that failed, by the port's account of it: the fault must be named."""
+    def ask(run, naming):
+        account = tmp_path / "port.json"
+        account.write_text(json.dumps(run.port))
+        done = proc.run(lab.ctl_argv([BUILD / "kvmig", "diagnose", "--json", account]), check=False)
+        diagnosis = json.loads(done.stdout)
+        assert diagnosis["verdict"] == "PORT_FAILED", diagnosis
+        assert naming in json.dumps(diagnosis["findings"]), diagnosis
+    return ask
 
 
 def prepared(owner):
@@ -167,12 +182,13 @@ def test_strategy_that_this_ovn_would_ignore_is_refused(port, owner):
 
 # ---- two owners -------------------------------------------------------------
 
-def test_second_owner_is_refused_with_the_first_ones_name(lab, ovn, port, owner):
+def test_second_owner_is_refused_with_the_first_ones_name(lab, ovn, port, owner, told):
     prepared(owner)
     other = PortTool(lab, ovn, port.name)
     before = port.options(), port.tokens()
     run = other.prepare()
     assert run.code == REFUSED and owner.owner in run.error(), run.error()
+    told(run, owner.owner)
     assert (port.options(), port.tokens()) == before
     assert owner.rollback().code == OK
     port.assert_clean("a")
@@ -217,28 +233,30 @@ def test_gc_cleans_up_after_a_dead_owner_but_not_a_young_one(port, owner):
     port.assert_clean("a")
 
 
-def test_options_that_another_system_left_are_refused_until_gc(ovn, port, owner):
+def test_options_that_another_system_left_are_refused_until_gc(ovn, port, owner, told):
     ovn.set_options(port.name, requested_chassis="chassis-a,chassis-b", activation_strategy="rarp")
     ovn.sync()
     run = owner.prepare()
     assert run.code == REFUSED and "requested-chassis" in run.error(), run.error()
+    told(run, "requested-chassis")
     assert owner.gc(SOURCE, "--min-age", "0").code == OK
     port.assert_clean("a")
 
 
 # ---- proof ------------------------------------------------------------------
 
-def test_nothing_is_verified_before_the_interface_is_there(port, owner):
+def test_nothing_is_verified_before_the_interface_is_there(port, owner, told):
     prepared(owner)
     run = owner.verify("--timeout", "2s")
     assert run.code == FAILED, run.port
+    told(run, "not claimed by kvmig-b")
     port.assert_extended()
     assert owner.rollback().code == OK
     port.assert_clean("a")
 
 
 @pytest.mark.parametrize("period_ms, off_ms", [(30, 2), (500, 492)])
-def test_flapping_flag_is_no_proof(ovn, port, owner, period_ms, off_ms):
+def test_flapping_flag_is_no_proof(ovn, port, owner, told, period_ms, off_ms):
     """Installed with short holes, as in a fight for the port; and installed for a few milliseconds only."""
     prepared(owner)
     port.plug("b")
@@ -249,6 +267,7 @@ def test_flapping_flag_is_no_proof(ovn, port, owner, period_ms, off_ms):
                         or len(seen) > 2, "flaps", 10)
         run = owner.verify("--timeout", "5s")
     assert run.code == FAILED and run.notes("flap"), run.port["timeline"]
+    told(run, "flap")
     assert owner.verify().code == OK
     assert owner.rollback().code == OK
     port.assert_clean("a")
@@ -293,19 +312,20 @@ def test_proof_needs_more_than_the_northbound_database(lab, ovn, port):
     port.assert_clean("a")
 
 
-def test_dead_controller_on_the_target_proves_nothing_but_rolls_back(ovn, port, owner):
+def test_dead_controller_on_the_target_proves_nothing_but_rolls_back(ovn, port, owner, told):
     prepared(owner)
     ovn.controller("b").kill()
     port.plug("b")
     run = owner.verify("--timeout", "3s")
     assert run.code == FAILED, run.port
+    told(run, "kvmig-b")
     run = owner.rollback()
     assert run.code == OK and run.state == "rolled-back", run.error()
     ovn.controller("b").start()
     port.assert_clean("a")
 
 
-def test_controller_that_dies_after_the_claim_does_not_answer_the_barrier(ovn, port, owner):
+def test_controller_that_dies_after_the_claim_does_not_answer_the_barrier(ovn, port, owner, told):
     prepared(owner)
     port.plug("b")
     port.wait_claimed()
@@ -313,6 +333,7 @@ def test_controller_that_dies_after_the_claim_does_not_answer_the_barrier(ovn, p
     with ovn.controller("b").paused():
         run = owner.verify("--timeout", "3s")
         assert run.code == FAILED and "barrier" in run.error(), run.error()
+        told(run, "barrier")
     assert owner.verify().code == OK
     assert owner.rollback().code == OK
     port.assert_clean("a")
@@ -365,19 +386,21 @@ def test_strategy_none_needs_no_announcement(lab, ovn, port, owner):
 
 # ---- servers that fail ------------------------------------------------------
 
-def test_stopped_northd_fails_the_preparation_which_is_put_back(ovn, port, owner):
+def test_stopped_northd_fails_the_preparation_which_is_put_back(ovn, port, owner, told):
     with ovn.northd.paused():
         run = owner.prepare("--timeout", "2s")
         assert run.code == FAILED and "northd" in run.error(), run.error()
+        told(run, "northd")
         port.assert_untouched("chassis-a")
     port.assert_clean("a")
 
 
-def test_unreachable_southbound_database_is_named(ovn, port, owner):
+def test_unreachable_southbound_database_is_named(ovn, port, owner, told):
     prepared(owner)
     with ovn.sb.paused():
         run = owner.verify("--timeout", "3s")
         assert run.code in (FAILED, UNREACHABLE) and "southbound" in run.error().lower(), run.error()
+        told(run, "southbound")
     assert owner.rollback().code == OK
     port.assert_clean("a")
 
@@ -464,9 +487,10 @@ def test_other_ways_to_the_databases(lab, ovn, port, kind):
 
 
 @pytest.mark.parametrize("case", ["bad-cert", "bad-ca"])
-def test_certificate_that_is_not_trusted_changes_nothing(lab, ovn, port, case):
+def test_certificate_that_is_not_trusted_changes_nothing(lab, ovn, port, told, case):
     owner = PortTool(lab, ovn, port.name, databases=database_options(ovn, kind="ssl", tls_case=case))
     run = owner.prepare("--timeout", "3s")
     assert run.code not in (OK, None) and "certificate" in run.error().lower(), run.error()
+    told(run, "certificate")
     port.assert_untouched("chassis-a")
     port.assert_clean("a")
