@@ -88,17 +88,17 @@ static int32_t check_token(struct json_object *token)
 
 static int32_t parse_token(const char *text, struct json_object **out_token)
 {
-    enum json_tokener_error error = json_tokener_success;
+    size_t length = text ? strnlen(text, LONGEST_TOKEN) : 0;
     int32_t rc;
 
     *out_token = NULL;
     if (!text)
         return bad_token("is NULL", NULL);
-    if (strnlen(text, LONGEST_TOKEN) == LONGEST_TOKEN)
+    if (length == LONGEST_TOKEN)
         return bad_token("is too long", NULL);
-    *out_token = json_tokener_parse_verbose(text, &error);
-    if (error != json_tokener_success)
-        return bad_token("is not JSON", json_tokener_error_desc(error));
+    *out_token = kvmig__json_parse(text, length);
+    if (!*out_token)
+        return bad_token("is not JSON, or not all of it is", NULL);
     rc = check_token(*out_token);
     if (rc < 0) {
         json_object_put(*out_token);

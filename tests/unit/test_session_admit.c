@@ -254,6 +254,7 @@ static void bad_tokens_are_refused_by_name(void **state)
         { "{\"version\":1,\"backend\":\"libvirt\",\"vm\":\"b\"}", -ENOTSUP, "KubeVirt" },
         { "{\"version\":1,\"backend\":\"kubevirt\"}", -EINVAL, "VM" },
         { "{\"version\":1,\"backend\":\"kubevirt\",\"vm\":\"a/b\"}", -EINVAL, "node" },
+        { "{\"version\":1,\"backend\":\"kubevirt\",\"vm\":\"a/b\",\"source\":\"x\"} {}", -EINVAL, "not all of it" },
     };
     struct fixture f;
 
