@@ -253,16 +253,54 @@ static int ask_host(const struct settings *settings, const char *dir, const char
 
 /* ---- all hosts, in the parent ---- */
 
-static bool wait_for(pid_t child, uint64_t timeout_ms)
+static const char *side_of(size_t number)
+{
+    return number == 0 ? "source" : "target";
+}
+
+struct answer {
+    pid_t child; /* that asks; 0 = none */
+    int told; /* what it tells its parent */
+    char name[66]; /* what the host calls itself, which it may tell and hang after that; "" = it did not tell */
+    bool has_vm;
+};
+
+/* All hosts are asked at the same time, so that several that hang take no longer than one. */
+static void begin_to_ask(const struct settings *settings, const char *dir, size_t number, struct answer *answer)
+{
+    int told[2];
+    pid_t child;
+
+    if (pipe2(told, O_CLOEXEC) != 0)
+        return;
+    fflush(NULL);
+    child = fork();
+    if (child == 0) {
+        close(told[0]);
+        _exit(ask_host(settings, dir, settings->uris.v[number], side_of(number), told[1]));
+    }
+    close(told[1]);
+    answer->told = told[0];
+    answer->child = child;
+    if (child < 0) {
+        close(told[0]);
+        answer->child = 0;
+    }
+}
+
+/* waited_ms: in all, for these hosts and those before. */
+static bool wait_for(pid_t child, uint64_t *waited_ms, uint64_t timeout_ms)
 {
     const struct timespec tick = { 0, TICK_MS * 1000000L };
     int status = 0;
 
-    for (uint64_t waited = 0; waited < timeout_ms; waited += TICK_MS) {
+    for (;; *waited_ms += TICK_MS) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
 
         if (ended)
             return ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        if (*waited_ms >= timeout_ms)
+            break;
         nanosleep(&tick, NULL);
     }
     kill(child, SIGKILL);
@@ -270,34 +308,19 @@ static bool wait_for(pid_t child, uint64_t timeout_ms)
     return false;
 }
 
-struct answer {
-    char name[66]; /* what it calls itself, which a host may tell and hang after that; "" = it did not tell */
-    bool has_vm;
-};
-
 /* True if the host told all. */
-static bool ask(const struct settings *settings, const char *dir, const char *uri, const char *side,
-                struct answer *answer)
+static bool has_answered(const struct settings *settings, struct answer *answer, uint64_t *waited_ms)
 {
     const uint64_t timeout_ms = settings->call_timeout_ms ? settings->call_timeout_ms : DEFAULT_TIMEOUT_MS;
-    int told[2];
     ssize_t n;
-    pid_t child;
     bool good;
 
-    if (pipe2(told, O_CLOEXEC) != 0)
+    if (!answer->child)
         return false;
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        close(told[0]);
-        _exit(ask_host(settings, dir, uri, side, told[1]));
-    }
-    close(told[1]);
-    good = child > 0 && wait_for(child, timeout_ms);
-    n = child > 0 ? read(told[0], answer->name, sizeof(answer->name) - 1) : 0;
+    good = wait_for(answer->child, waited_ms, timeout_ms);
+    n = read(answer->told, answer->name, sizeof(answer->name) - 1);
     answer->name[n > 0 ? n : 0] = '\0';
-    close(told[0]);
+    close(answer->told);
     answer->has_vm = answer->name[strcspn(answer->name, "\n")] == '\n';
     answer->name[strcspn(answer->name, "\n")] = '\0';
     return good;
@@ -395,20 +418,21 @@ static void write_request(const struct settings *settings, const char *dir, cons
 size_t bundle_hosts(const struct settings *settings, const char *dir)
 {
     struct answer *answers = calloc(settings->uris.n + 1, sizeof(*answers));
+    uint64_t waited_ms = 0;
     size_t answered = 0;
 
     if (!answers)
         abort();
+    for (size_t i = 0; i < settings->uris.n; i++)
+        begin_to_ask(settings, dir, i, &answers[i]);
     for (size_t i = 0; i < settings->uris.n; i++) {
-        const char *uri = settings->uris.v[i], *side = i == 0 ? "source" : "target";
-
-        if (ask(settings, dir, uri, side, &answers[i])) {
+        if (has_answered(settings, &answers[i], &waited_ms)) {
             answered++;
             continue;
         }
-        complain("report: %s does not answer, or not in full; the bundle has what it said", uri);
+        complain("report: %s does not answer, or not in full; the bundle has what it said", settings->uris.v[i]);
         if (!*answers[i].name || !has_file(dir, answers[i].name, "state.json"))
-            tell_silence(settings, dir, side, i + 1);
+            tell_silence(settings, dir, side_of(i), i + 1);
     }
     write_request(settings, dir, answers);
     free(answers);
