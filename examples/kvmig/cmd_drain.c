@@ -116,28 +116,15 @@ struct run {
     int seen_signals;
 };
 
-static const char *vm_of(const struct run *run, const struct kvmig_event *event)
-{
-    const char *id = kvmig_event_session_id(event);
-
-    for (size_t i = 0; id && i < kvmig_drain_count(run->drain); i++) {
-        struct kvmig_session *session = kvmig_drain_run_session(run->run, i);
-
-        if (session && strcmp(kvmig_session_id(session), id) == 0)
-            return kvmig_plan_vm(kvmig_drain_plan(run->drain, i));
-    }
-    return "?";
-}
-
-static void print_event(const struct run *run, const struct kvmig_event *event)
+static void print_event(const struct kvmig_event *event)
 {
     const struct kvmig_error *error = kvmig_event_error(event);
     const int32_t type = kvmig_event_type(event);
 
     if (type == KVMIG_EVENT_PHASE)
-        printf("%s: %s\n", vm_of(run, event), kvmig_phase_name(kvmig_event_phase(event)));
+        printf("%s: %s\n", kvmig_event_vm(event), kvmig_phase_name(kvmig_event_phase(event)));
     else if (type == KVMIG_EVENT_END && error)
-        printf("%s: %s: %s\n", vm_of(run, event), kvmig_phase_name(kvmig_event_phase(event)),
+        printf("%s: %s: %s\n", kvmig_event_vm(event), kvmig_phase_name(kvmig_event_phase(event)),
                kvmig_error_message(error));
     fflush(stdout);
 }
@@ -151,11 +138,10 @@ static void on_event(const struct kvmig_event *event, void *user_data)
     if (type == KVMIG_EVENT_DRAIN_END) {
         run->end = kvmig_event_ref(event);
     } else if (!run->settings->json) {
-        print_event(run, event);
+        print_event(event);
     } else if ((type == KVMIG_EVENT_PHASE || type == KVMIG_EVENT_END) && kvmig_event_to_json(event, &text) == 0) {
         struct json_object *json = json_parse_owned(text);
 
-        json_object_object_add(json, "vm", json_object_new_string(vm_of(run, event)));
         json_print_line(kvmig_event_type_name(kvmig_event_type(event)), json, stdout);
         json_object_put(json);
     }

@@ -177,7 +177,10 @@ KVMIG_API const char *kvmig_event_port(const struct kvmig_event *event);
 KVMIG_API int32_t kvmig_event_port_state(const struct kvmig_event *event);
 /** "NAMESPACE/NAME" of the migration (MIGRATION events); NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_event_migration(const struct kvmig_event *event);
-/** The VM that it concerns (MIGRATION events), "NAMESPACE/NAME"; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
+/**
+ * The VM that it concerns, as the plan names it ("NAMESPACE/NAME" on KubeVirt): of the events of a session, of MIGRATION and MEASURED; NULL
+ * if none. Borrowed. Threads: any. Since: 0.1.0
+ */
 KVMIG_API const char *kvmig_event_vm(const struct kvmig_event *event);
 /** The token of a CHECKPOINT event, one line of JSON without secrets; NULL if none. Borrowed. Threads: any. Since: 0.1.0 */
 KVMIG_API const char *kvmig_event_token(const struct kvmig_event *event);

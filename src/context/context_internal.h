@@ -111,7 +111,8 @@ void kvmig__lane_close(struct kvmig__lane *lane);
 struct kvmig_event; /* built with the functions below, immutable once emitted */
 struct kvmig_event *kvmig__event_new(int32_t type);
 void kvmig__event_set_host(struct kvmig_event *event, const char *host);
-void kvmig__event_set_session(struct kvmig_event *event, const char *id, int32_t phase, int32_t previous, int32_t mode);
+void kvmig__event_set_session(struct kvmig_event *event, const char *id, const char *vm, int32_t phase,
+                              int32_t previous, int32_t mode);
 void kvmig__event_set_error(struct kvmig_event *event, const struct kvmig_error *error); /* copied */
 void kvmig__event_set_finding(struct kvmig_event *event, const struct kvmig_finding *finding); /* copied */
 void kvmig__event_set_progress(struct kvmig_event *event, const struct kvmig_progress *progress); /* deep copy */

@@ -45,9 +45,11 @@ void kvmig__event_set_host(struct kvmig_event *event, const char *host)
     kvmig__str_set(&event->host, host);
 }
 
-void kvmig__event_set_session(struct kvmig_event *event, const char *id, int32_t phase, int32_t previous, int32_t mode)
+void kvmig__event_set_session(struct kvmig_event *event, const char *id, const char *vm, int32_t phase,
+                              int32_t previous, int32_t mode)
 {
     kvmig__str_set(&event->session_id, id);
+    kvmig__str_set(&event->vm, vm);
     event->phase = phase;
     event->previous_phase = previous;
     event->mode = mode;

@@ -78,17 +78,15 @@ int32_t kvmig_event_to_json(const struct kvmig_event *event, char **out_json)
     kvmig__json_add_str(object, "type", kvmig_event_type_name(kvmig_event_type(event)));
     kvmig__json_add_i64(object, "time_ms", kvmig_event_time(event));
     kvmig__json_add_str(object, "host", kvmig_event_host(event));
+    kvmig__json_add_str(object, "vm", kvmig_event_vm(event));
     if (kvmig_event_session_id(event))
         add_session(object, event);
     if (kvmig_event_port(event)) {
         kvmig__json_add_str(object, "port", kvmig_event_port(event));
         kvmig__json_add_str(object, "port_state", kvmig_port_state_name(kvmig_event_port_state(event)));
     }
-    if (kvmig_event_type(event) == KVMIG_EVENT_MEASURED)
-        kvmig__json_add_str(object, "vm", kvmig_event_vm(event));
     if (kvmig_event_migration(event)) {
         kvmig__json_add_str(object, "migration", kvmig_event_migration(event));
-        kvmig__json_add_str(object, "vm", kvmig_event_vm(event));
         kvmig__json_add_str(object, "phase", kvmig_phase_name(kvmig_event_phase(event)));
     }
     if (kvmig_event_token(event))

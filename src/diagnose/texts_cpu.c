@@ -31,6 +31,16 @@ static bool names(struct kvmig__match *match)
     return any;
 }
 
+/* A stream that ends in the midst of memory reads as zeros, and the flags as 0x0: that tells of a broken connection at most. */
+static bool some_flags(struct kvmig__match *match)
+{
+    const char *at = match->after;
+
+    while (at < match->end && strchr(": ", *at))
+        at++;
+    return strtoul(at, NULL, 16) != 0;
+}
+
 /* "warning: host doesn't support requested feature: CPUID.80000001H:ECX.svm [bit 2]": QEMU names them before it gives up. */
 static bool requested(struct kvmig__match *match)
 {
@@ -348,7 +358,7 @@ const struct kvmig__text_rule kvmig__texts_cpu[] = {
       "Install the same firmware and ROM packages on both hosts." },
     { "Unknown savevm section type ", NULL, "STREAM_MISMATCH", E, "target", NULL,
       "What came in to the target is damaged, or of another version.", "Compare the versions of both sides." },
-    { "Unknown combination of migration flags", NULL, "STREAM_MISMATCH", E, "target", NULL,
+    { "Unknown combination of migration flags", NULL, "STREAM_MISMATCH", E, "target", some_flags,
       "What came in to the target is damaged, or of another version.", "Compare the versions of both sides." },
     { "multifd: received packet magic ", NULL, "STREAM_MISMATCH", E, "target", NULL,
       "A parallel channel carried something else than the target expects.",

@@ -162,7 +162,7 @@ static void end_if_over(struct kvmig_drain_run *run)
     if (!run->sink)
         return;
     event = kvmig__event_new(KVMIG_EVENT_DRAIN_END);
-    kvmig__event_set_session(event, "drain", run->phase, KVMIG_PHASE_RUNNING, KVMIG_MODE_PRE_COPY);
+    kvmig__event_set_session(event, "drain", NULL, run->phase, KVMIG_PHASE_RUNNING, KVMIG_MODE_PRE_COPY);
     error = error_of(run);
     kvmig__event_set_error(event, error);
     kvmig__error_free(error);

@@ -9,7 +9,9 @@
 
 void kvmig__session_emit(struct kvmig_session *session, struct kvmig_event *event)
 {
-    kvmig__event_set_session(event, session->id, session->phase, session->previous_phase, session->mode);
+    const char *vm = session->plan ? session->plan->vm : NULL;
+
+    kvmig__event_set_session(event, session->id, vm, session->phase, session->previous_phase, session->mode);
     if (session->sink)
         kvmig__sink_emit(session->sink, event);
     else

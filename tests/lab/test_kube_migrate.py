@@ -205,13 +205,14 @@ def test_cancel_while_the_target_is_prepared_deletes_its_pod_on_request(kube, to
     guest.assert_stayed()
 
 
-def test_cancel_while_it_copies(tool, held, vm, ovn):
+def test_cancel_while_it_copies(tool, doctor, held, vm, ovn):
     migration = tool.start(vm, *tool.port(vm), *tool.node_hosts())
     migration.wait_phase("Running")
     migration.cancel()
     code, report = migration.finish()
     assert code == CANCELLED, migration.stderr
     assert report["ports"][0]["state"] == "rolled-back" and report["final"]["node_hosts"] == "agrees"
+    doctor.expect("CANCELLED", vm, report=report)
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 

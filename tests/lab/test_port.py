@@ -161,21 +161,24 @@ def test_pin_by_host_name_is_kept_in_that_form(lab, ovn):
 @pytest.mark.parametrize("source, target", [(SOURCE, "ghost"), ("ghost", TARGET), (SOURCE, "kvmig-b, kvmig-a"),
                                             (SOURCE, " kvmig-b"), (SOURCE, "kvmig-b,ghost"), (SOURCE, SOURCE),
                                             (SOURCE, "chassis-a")])
-def test_chassis_that_is_none_is_refused_and_nothing_is_written(port, owner, source, target):
+def test_chassis_that_is_none_is_refused_and_nothing_is_written(port, owner, told, source, target):
     run = owner.prepare(source=source, target=target)
     assert run.code not in (OK, None), run.port
+    told(run, target if source == SOURCE else source)
     port.assert_untouched("chassis-a")
     port.assert_clean("a")
 
 
-def test_port_that_does_not_exist_is_named(lab, ovn):
+def test_port_that_does_not_exist_is_named(lab, ovn, told):
     run = PortTool(lab, ovn, "no-such-port").prepare()
     assert run.code == UNREACHABLE and "no-such-port" in run.error(), (run.code, run.error())
+    told(run, "no-such-port")
 
 
-def test_strategy_that_this_ovn_would_ignore_is_refused(port, owner):
+def test_strategy_that_this_ovn_would_ignore_is_refused(port, owner, told):
     run = owner.prepare("--strategy", "garp")
     assert run.code != OK and "25.09" in run.error(), run.error()
+    told(run, "25.09")
     port.assert_untouched("chassis-a")
     port.assert_clean("a")
 
@@ -303,11 +306,12 @@ def test_proof_without_a_barrier_takes_longer_than_the_claim_throttle(lab, ovn, 
     port.assert_clean("a")
 
 
-def test_proof_needs_more_than_the_northbound_database(lab, ovn, port):
+def test_proof_needs_more_than_the_northbound_database(lab, ovn, port, told):
     owner = PortTool(lab, ovn, port.name, databases=database_options(ovn, sb=False, ovs=()))
     assert owner.prepare(source="chassis-a", target="chassis-b").code == OK
     run = owner.verify()
     assert run.code not in (OK, None) and "southbound" in run.error().lower(), run.error()
+    told(run, "outhbound")
     assert owner.rollback().code == OK
     port.assert_clean("a")
 
@@ -341,7 +345,7 @@ def test_controller_that_dies_after_the_claim_does_not_answer_the_barrier(ovn, p
 
 # ---- activation -------------------------------------------------------------
 
-def test_stale_activation_is_waited_out(ovn, port, owner):
+def test_stale_activation_is_waited_out(ovn, port, owner, told):
     """Fact 6: a flag that northd has not cleared would make the next target live without any announcement."""
     prepared(owner)
     port.plug("b")
@@ -351,6 +355,7 @@ def test_stale_activation_is_waited_out(ovn, port, owner):
     with ovn.northd.paused():
         run = owner.rollback("--timeout", "1s")
         assert run.code == FAILED, "northd cannot have done it"
+        told(run, "northd")
         again = PortTool(owner.lab, ovn, port.name)
         running = again.start("prepare", "--source", SOURCE, "--target", TARGET)
         running.wait_port("preparing")

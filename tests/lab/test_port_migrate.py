@@ -92,7 +92,7 @@ def test_several_ports_of_several_kinds_in_one_session(lab, ovn, tool, make_ovn_
     assert {p["name"]: p["state"] for p in report["ports"]} == dict.fromkeys([*names, "extra"], "converged")
 
 
-def test_one_of_two_ports_cannot_be_prepared(lab, ovn, tool, make_ovn_vm):
+def test_one_of_two_ports_cannot_be_prepared(lab, ovn, tool, doctor, make_ovn_vm):
     vm = pinned_vm(make_ovn_vm, "p-half", nics=2)
     guest = Guest(lab, vm)
     first, second = (p["lsp"] for p in vm.ports)
@@ -102,6 +102,7 @@ def test_one_of_two_ports_cannot_be_prepared(lab, ovn, tool, make_ovn_vm):
     assert other.owner in json.dumps(report["error"])
     states = {p["name"]: p["state"] for p in report["ports"]}
     assert states == {first: "rolled-back", second: "superseded"}
+    doctor.expect("FAILED", vm, naming=other.owner, report=report, port=rows_of(ovn, vm))
     ovn.assert_clean(first, "a")
     assert ovn.lsp(second)["external_ids"]["kvmig-owner"] == other.owner
     assert other.rollback().code == 0
@@ -266,7 +267,7 @@ def test_target_qemu_dies(lab, ovn, tool, doctor, make_ovn_vm):
     doctor.expect("FAILED", vm, finding="QEMU_DIED", report=report, port=rows_of(ovn, vm))
 
 
-def test_cancel_while_a_failure_is_rolled_back(lab, ovn, tool, make_ovn_vm):
+def test_cancel_while_a_failure_is_rolled_back(lab, ovn, tool, doctor, make_ovn_vm):
     vm, guest, migration = begin_and_hold(lab, ovn, tool, make_ovn_vm, "p-undone")
     with ovn.northd.paused():
         vm.kill(lab.host("b"))
@@ -277,6 +278,7 @@ def test_cancel_while_a_failure_is_rolled_back(lab, ovn, tool, make_ovn_vm):
         assert "Failed" not in migration.phases(), "the port was still being rolled back"
     report = finish_failed(vm, guest, migration)
     assert report["ports"][0]["state"] == "rolled-back"
+    doctor.expect("FAILED", vm, finding="QEMU_DIED", report=report, port=rows_of(ovn, vm))
 
 
 def test_roll_back_without_the_northbound_database_says_who_has_to_clean_up(lab, ovn, tool, doctor, make_ovn_vm):
@@ -411,7 +413,7 @@ def test_another_migration_owns_the_port(lab, ovn, tool, doctor, make_ovn_vm):
     report = tool.migrate(vm, "b", *followed(ovn, vm), expect=FAILED)
     assert other.owner in json.dumps(report["error"])
     assert ovn.lsp(vm.lsp)["external_ids"]["kvmig-owner"] == other.owner, "it was not touched"
-    doctor.expect("STALE_LSP_OPTIONS", vm, finding="PORT_SUPERSEDED", report=report, port=rows_of(ovn, vm))
+    doctor.expect("FAILED", vm, finding="PORT_SUPERSEDED", report=report, port=rows_of(ovn, vm))
     assert other.rollback().code == 0
     guest.assert_rolled_back()
 
@@ -427,7 +429,7 @@ def test_killed_caller_leaves_what_gc_cleans_up(lab, ovn, tool, doctor, make_ovn
     vm.dirty(0, 0)
     port = PortTool(lab, ovn, vm.lsp)
     assert "kvmig-owner" in ovn.lsp(vm.lsp)["external_ids"]
-    doctor.expect("STALE_LSP_OPTIONS", vm, port=rows_of(ovn, vm))
+    doctor.expect("FAILED", vm, finding="STALE_LSP_OPTIONS", port=rows_of(ovn, vm))
     at = next(h for h, state in vm.states().items() if (state or "").startswith("running"))
     run = port.gc(ovn.chassis(at).hostname, "--min-age", "0")
     assert run.code == 0, run.error()

@@ -42,7 +42,7 @@ static const struct {
     { "Size mismatch: pc.bios: 0x40000 != 0x20000: Invalid argument", "RAM_BLOCK_MISMATCH", "pc.bios" },
     { "Unknown ramblock \"vga.vram\", cannot accept migration", "RAM_BLOCK_MISMATCH", "vga.vram" },
     { "Unknown savevm section type 95", "STREAM_MISMATCH", NULL },
-    { "Unknown combination of migration flags: 0x0", "STREAM_MISMATCH", NULL },
+    { "Unknown combination of migration flags: 0x3a2", "STREAM_MISMATCH", NULL },
     { "multifd: received packet magic 0 and expected magic 11223344", "STREAM_MISMATCH", NULL },
     { "multifd: received packet version 2 and expected version 1", "STREAM_MISMATCH", NULL },
     { "qemu: Not a migration stream", "STREAM_MISMATCH", NULL },

@@ -29,7 +29,7 @@ static struct kvmig_event *full_event(void)
     progress.n_disks = 2;
     progress.disks = disks;
     kvmig__event_set_host(event, "a");
-    kvmig__event_set_session(event, "s1", KVMIG_PHASE_FAILED, KVMIG_PHASE_ROLLING_BACK, KVMIG_MODE_PAUSED);
+    kvmig__event_set_session(event, "s1", "ns/web", KVMIG_PHASE_FAILED, KVMIG_PHASE_ROLLING_BACK, KVMIG_MODE_PAUSED);
     kvmig__event_set_error(event, error);
     kvmig__event_set_finding(event, kvmig__findings_add(&findings, "POSTCOPY_LOST", KVMIG_SEVERITY_WARN, "vm/a", NULL,
                                                         "[1, 2]", "Do.", "Lost."));
@@ -53,6 +53,7 @@ static void an_event_keeps_copies_and_lends_them(void **state)
     assert_true(kvmig_event_time(kept) > 0 && kvmig_event_time(kept) <= kvmig__now_ms());
     assert_string_equal(kvmig_event_host(kept), "a");
     assert_string_equal(kvmig_event_session_id(kept), "s1");
+    assert_string_equal(kvmig_event_vm(kept), "ns/web");
     assert_int_equal(kvmig_event_phase(kept), KVMIG_PHASE_FAILED);
     assert_int_equal(kvmig_event_previous_phase(kept), KVMIG_PHASE_ROLLING_BACK);
     assert_int_equal(kvmig_event_mode(kept), KVMIG_MODE_PAUSED);
@@ -116,7 +117,8 @@ static void json_of_a_session_event_says_all_that_is_known(void **state)
     (void)state;
     assert_int_equal(kvmig_event_to_json(event, &json), 0);
     expected = kvmig__asprintf(
-        "{\"type\":\"end\",\"time_ms\":%lld,\"host\":\"a\",\"session\":\"s1\",\"phase\":\"Failed\",\"previous_phase\":"
+        "{\"type\":\"end\",\"time_ms\":%lld,\"host\":\"a\",\"vm\":\"ns/"
+        "web\",\"session\":\"s1\",\"phase\":\"Failed\",\"previous_phase\":"
         "\"RollingBack\",\"mode\":\"Paused\",\"queue_position\":3,\"cancel_result\":\"refused\",\"error\":{\"code\":"
         "-4000,\"name\":\"KVMIG_EVIRT\",\"message\":\"It \\\"failed\\\".\",\"where\":\"host a\",\"evidence\":"
         "\"Operation failed\",\"hint\":\"Look.\"},\"finding\":{\"code\":\"POSTCOPY_LOST\",\"severity\":\"warn\","
