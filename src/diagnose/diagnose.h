@@ -63,6 +63,7 @@ struct kvmig__said {
     size_t length;
     bool of_object; /* from an object of the API, not from a file */
     bool is_past; /* of an earlier migration: counts as an attempt, and explains nothing */
+    const char *migration; /* uid of the one that it tells of; NULL = not known */
 };
 
 /* How often one cause was told. */
@@ -73,7 +74,8 @@ struct kvmig__attempts {
     const char *at;
     int64_t at_ms; /* 0 = not known */
     uint32_t here, most; /* in that text; in one text */
-    uint32_t migrations; /* objects that tell it */
+    uint32_t migrations; /* that are told of by objects; of one, several may tell */
+    const char *migration; /* the last of them */
 };
 
 struct kvmig__case {

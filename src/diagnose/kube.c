@@ -30,8 +30,8 @@ static const struct {
     { "UNDECIDED", KVMIG__KNOWN_TOLD },
 };
 
-/* Remarks of a wait that is within normal times are none; these are facts of their own. */
-static const char *const remarks[] = { "LEFTOVER_SOURCE_POD" };
+/* Remarks of a wait that is within normal times are none; these are facts of their own, or why it waits at all. */
+static const char *const remarks[] = { "LEFTOVER_SOURCE_POD", "LIMIT_REACHED", "MIGRATION_BACKOFF" };
 
 static const struct {
     const char *finding, *action, *text;
@@ -93,7 +93,8 @@ static void take_wait(struct kvmig__case *c, struct kvmig__wait *wait)
     if ((wait->severity < KVMIG_SEVERITY_WARN && !is_remark(wait->code)) || is_refuted(c, wait))
         return;
     wait->detail = (struct kvmig__detail){ 0 };
-    if (wait->evidence && !detail.n)
+    if (wait->evidence &&
+        (!detail.n || kvmig__str_eq(wait->code, "DEADLOCK_NETWORK_PENDING"))) /* a chain is no evidence */
         kvmig__detail_str(&detail, "evidence", wait->evidence);
     if (wait->limit)
         kvmig__detail_str(&detail, "limit", wait->limit);

@@ -173,6 +173,13 @@ static bool has_succeeded(const struct kvmig__case *c)
     return kvmig__str_eq(c->state, "SUCCEEDED") && c->strength >= KVMIG__KNOWN_ENDED;
 }
 
+/* A cancelled migration takes its target's QEMU with it, and libvirt logs that as a crash. */
+static void forgive_target(struct kvmig__case *c)
+{
+    if (kvmig__str_eq(c->state, "CANCELLED") || kvmig__str_eq(c->state, "CANCELLED_BY_USER"))
+        kvmig__case_drop(&c->findings, "QEMU_DIED");
+}
+
 void kvmig__diagnose_settle(struct kvmig__case *c)
 {
     struct kvmig_findings rest = c->findings;
@@ -187,6 +194,7 @@ void kvmig__diagnose_settle(struct kvmig__case *c)
     kvmig__findings_clear(&rest);
     judge_versions(c);
     note_attempts(c);
+    forgive_target(c);
     advise(c);
     if (c->lost_link && !c->located && !c->vmi && kvmig__findings_worst(&c->findings) < KVMIG_SEVERITY_ERROR &&
         (!c->state || (kvmig__str_eq(c->state, "FAILED") && c->strength <= KVMIG__KNOWN_TOLD)))

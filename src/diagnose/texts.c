@@ -63,8 +63,10 @@ static void say_attempts(struct kvmig__case *c)
             !kvmig__str_eq(vmim->meta.ns, c->vmi ? c->vmi->meta.ns : c->vmim->meta.ns))
             continue;
         say_about(c, &vmim->meta, NULL, vmim->state.failure_reason);
-        if (c->said.n > n)
+        if (c->said.n > n) {
             c->said.v[n].is_past = true;
+            c->said.v[n].migration = vmim->meta.uid ? vmim->meta.uid : vmim->meta.name;
+        }
     }
 }
 
@@ -135,6 +137,16 @@ static void say_report(struct kvmig__case *c)
     }
 }
 
+/* What the session, its report and the objects say is of the migration that the case is about, unless it is said to be of another. */
+static void settle_migrations(struct kvmig__case *c)
+{
+    const struct kvmig__kube_vmim *vmim = c->vmim;
+
+    for (size_t i = 0; vmim && i < c->said.n; i++)
+        if (c->said.v[i].of_object && !c->said.v[i].migration)
+            c->said.v[i].migration = vmim->meta.uid ? vmim->meta.uid : vmim->meta.name;
+}
+
 static void gather(struct kvmig__case *c)
 {
     say_told(c);
@@ -146,6 +158,7 @@ static void gather(struct kvmig__case *c)
         say_objects(c);
     else if (c->kube)
         say_everything(c);
+    settle_migrations(c);
 }
 
 /* ---- all patterns ---- */
@@ -272,7 +285,9 @@ static void count_attempt(const struct reading *r, const struct kvmig__match *ma
     if (!attempts)
         return;
     if (attempts->said != said) {
-        attempts->migrations += said->of_object ? 1 : 0;
+        if (said->of_object && (!attempts->migrations || !kvmig__str_eq(said->migration, attempts->migration)))
+            attempts->migrations++;
+        attempts->migration = said->migration;
         attempts->here = 1;
     } else if (is_again(r, attempts, match->at, at_ms)) {
         attempts->here++;

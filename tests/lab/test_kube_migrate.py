@@ -100,7 +100,7 @@ def test_target_gets_its_network_only_when_the_port_may_be_there(kube, tool, doc
     wait = tool.explained(vm, "TARGET_NETWORK_NOT_READY")
     assert "ovn-installed" in wait["evidence"] and vm.lsp in wait["evidence"]
     assert kube.phase_of("by-hand") == "Scheduling"
-    doctor.expect("TARGET_NETWORK_NOT_READY", vm, naming=vm.lsp)
+    doctor.expect(("WAITING", "TARGET_NETWORK_NOT_READY"), vm, finding="TARGET_NETWORK_NOT_READY", naming=vm.lsp)
     # The remedy: follow it, with the port.
     report = tool.migrate(vm, "--attach", "by-hand", *tool.port(vm))
     assert report["kubernetes"]["migration"]["attached"]
@@ -212,7 +212,7 @@ def test_cancel_while_it_copies(tool, doctor, held, vm, ovn):
     code, report = migration.finish()
     assert code == CANCELLED, migration.stderr
     assert report["ports"][0]["state"] == "rolled-back" and report["final"]["node_hosts"] == "agrees"
-    doctor.expect("CANCELLED", vm, report=report)
+    assert not doctor.expect("CANCELLED", vm, report=report)["findings"]
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 
@@ -291,8 +291,8 @@ def test_target_is_lost_while_it_copies(kube, tool, doctor, held, vm, ovn):
     assert code == FAILED, migration.stderr
     assert report["kubernetes"]["migration"]["verdict"] == "TARGET_POD_LOST"
     assert report["ports"][0]["state"] == "rolled-back"
-    doctor.expect("TARGET_POD_LOST", vm)
-    doctor.expect("TARGET_POD_LOST", vm, report=report)
+    doctor.expect("FAILED", vm, finding="TARGET_POD_LOST")
+    doctor.expect("FAILED", vm, finding="TARGET_POD_LOST", report=report)
     held.assert_stayed()
     ovn.assert_clean(vm.lsp, held.source)
 
@@ -337,7 +337,7 @@ def test_all_slots_are_taken(kube, tool, doctor, vm, guest, second):
         kube.wait_phase("first", "Scheduling")
         kube.post_migration(vm.name, "queued")
         tool.explained(vm, "LIMIT_REACHED")
-        doctor.expect("LIMIT_REACHED", vm)
+        doctor.expect("WAITING", vm, finding="LIMIT_REACHED", naming="1 of 1 slots")
         assert kube.phase_of("queued") == "Pending"
         for name in ("queued", "first"):
             kube.api.delete("vmim", NAMESPACE, name)
