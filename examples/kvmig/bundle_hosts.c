@@ -27,9 +27,15 @@ struct host {
     const struct settings *settings;
     const char *dir, *side; /* "source", "target" */
     virConnectPtr conn;
+    size_t number; /* from 1: hosts of one name must not share their files */
     char name[64]; /* for file names */
     bool failed; /* something could not be written: said already */
 };
+
+static const char *side_of(size_t number)
+{
+    return number == 0 ? "source" : "target";
+}
 
 static void write_text(struct host *host, const char *what, char *text)
 {
@@ -37,7 +43,7 @@ static void write_text(struct host *host, const char *what, char *text)
 
     if (!text)
         return;
-    snprintf(name, sizeof(name), "%s-%s", host->name, what);
+    snprintf(name, sizeof(name), "%zu-%s-%s", host->number, host->name, what);
     host->failed |= !bundle_write(host->dir, name, text);
     free(text);
 }
@@ -46,7 +52,7 @@ static void write_json(struct host *host, const char *what, struct json_object *
 {
     char name[128];
 
-    snprintf(name, sizeof(name), "%s-%s", host->name, what);
+    snprintf(name, sizeof(name), "%zu-%s-%s", host->number, host->name, what);
     host->failed |= !bundle_write_json(host->dir, name, json);
 }
 
@@ -224,10 +230,19 @@ static virDomainPtr find_domain(virConnectPtr conn, const char *vm, bool *out_su
     return domain;
 }
 
-/* tell: where the parent is told the name of the host, and with a newline that the VM is there. */
-static int ask_host(const struct settings *settings, const char *dir, const char *uri, const char *side, int tell)
+/* For the parent, behind the name of the host: a newline for a VM that is there, and another one if it is active. */
+static bool tell_presence(int tell, virDomainPtr domain)
 {
-    struct host host = { settings, dir, side, virConnectOpenReadOnly(uri), "", false };
+    const size_t newlines = !domain ? 0 : virDomainIsActive(domain) == 1 ? 2 : 1;
+
+    return write(tell, "\n\n", newlines) >= 0;
+}
+
+/* number: of the host, from 0. tell: what the parent reads. */
+static int ask_host(const struct settings *settings, const char *dir, size_t number, int tell)
+{
+    struct host host = { settings, dir,  side_of(number), virConnectOpenReadOnly(settings->uris.v[number]), number + 1,
+                         "",       false };
     virDomainPtr domain;
     bool sure;
 
@@ -237,7 +252,7 @@ static int ask_host(const struct settings *settings, const char *dir, const char
     if (write(tell, host.name, strlen(host.name)) < 0)
         return 1;
     domain = find_domain(host.conn, settings->vm, &sure);
-    if (!sure || !tell_state(&host, domain) || (domain && write(tell, "\n", 1) < 0))
+    if (!sure || !tell_state(&host, domain) || !tell_presence(tell, domain))
         return 1;
     tell_versions(&host);
     write_text(&host, "capabilities.xml", virConnectGetCapabilities(host.conn));
@@ -253,16 +268,11 @@ static int ask_host(const struct settings *settings, const char *dir, const char
 
 /* ---- all hosts, in the parent ---- */
 
-static const char *side_of(size_t number)
-{
-    return number == 0 ? "source" : "target";
-}
-
 struct answer {
     pid_t child; /* that asks; 0 = none */
     int told; /* what it tells its parent */
-    char name[66]; /* what the host calls itself, which it may tell and hang after that; "" = it did not tell */
-    bool has_vm;
+    char name[67]; /* what the host calls itself, which it may tell and hang after that; "" = it did not tell */
+    int presence; /* of the VM: 2 = active, 1 = a definition, 0 = none */
 };
 
 /* All hosts are asked at the same time, so that several that hang take no longer than one. */
@@ -277,7 +287,7 @@ static void begin_to_ask(const struct settings *settings, const char *dir, size_
     child = fork();
     if (child == 0) {
         close(told[0]);
-        _exit(ask_host(settings, dir, settings->uris.v[number], side_of(number), told[1]));
+        _exit(ask_host(settings, dir, number, told[1]));
     }
     close(told[1]);
     answer->told = told[0];
@@ -312,6 +322,7 @@ static bool wait_for(pid_t child, uint64_t *waited_ms, uint64_t timeout_ms)
 static bool has_answered(const struct settings *settings, struct answer *answer, uint64_t *waited_ms)
 {
     const uint64_t timeout_ms = settings->call_timeout_ms ? settings->call_timeout_ms : DEFAULT_TIMEOUT_MS;
+    size_t newline;
     ssize_t n;
     bool good;
 
@@ -321,79 +332,112 @@ static bool has_answered(const struct settings *settings, struct answer *answer,
     n = read(answer->told, answer->name, sizeof(answer->name) - 1);
     answer->name[n > 0 ? n : 0] = '\0';
     close(answer->told);
-    answer->has_vm = answer->name[strcspn(answer->name, "\n")] == '\n';
-    answer->name[strcspn(answer->name, "\n")] = '\0';
+    newline = strcspn(answer->name, "\n");
+    answer->presence = (int)strspn(answer->name + newline, "\n");
+    answer->name[newline] = '\0';
     return good;
 }
 
-static char *path_of(const char *dir, const char *host, const char *what)
+/* number: of the host, from 0. */
+static char *path_of(const char *dir, size_t number, const struct answer *answer, const char *what)
 {
     char *path = NULL;
 
-    if (asprintf(&path, "%s/%s-%s", dir, host, what) < 0)
+    if (asprintf(&path, "%s/%zu-%s-%s", dir, number + 1, answer->name, what) < 0)
         abort();
     return path;
 }
 
-static bool has_file(const char *dir, const char *host, const char *what)
+static bool has_file(const char *dir, size_t number, const struct answer *answer, const char *what)
 {
-    char *path = path_of(dir, host, what);
-    const bool has = access(path, R_OK) == 0;
+    char *path = path_of(dir, number, answer, what);
+    const bool has = *answer->name && access(path, R_OK) == 0;
 
     free(path);
     return has;
 }
 
-/* number: of the host, because several targets may be silent. */
-static void tell_silence(const struct settings *settings, const char *dir, const char *side, size_t number)
+/* Of a URI; NULL if there is none. Users and what else stands there is nobody's business. */
+static char *host_of(const char *uri)
+{
+    const char *begin = strstr(uri, "//"), *at;
+    size_t length;
+
+    begin = begin ? begin + 2 : "";
+    at = memchr(begin, '@', strcspn(begin, "/?"));
+    begin = at ? at + 1 : begin;
+    length = strcspn(begin, "/?:");
+    return length ? strndup(begin, length) : NULL;
+}
+
+static void tell_silence(const struct settings *settings, const char *dir, size_t number)
 {
     struct json_object *json = observation("domain-state");
-    char name[48];
+    char *host = host_of(settings->uris.v[number]), name[48];
 
-    json_object_object_add(json, "side", json_object_new_string(side));
+    json_object_object_add(json, "side", json_object_new_string(side_of(number)));
+    if (host)
+        json_object_object_add(json, "node", json_object_new_string(host));
     json_object_object_add(json, "domain", json_object_new_string(settings->vm));
     json_object_object_add(json, "state", json_object_new_string("unreachable"));
-    snprintf(name, sizeof(name), "%s-%zu-silent.json", side, number);
+    snprintf(name, sizeof(name), "%zu-silent.json", number + 1);
     bundle_write_json(dir, name, json);
+    free(host);
 }
 
 /* ---- which host is the target ---- */
 
-static void drop_file(const char *dir, const char *host, const char *what)
+static void drop_file(const char *dir, size_t number, const struct answer *answer, const char *what)
 {
-    char *path = path_of(dir, host, what);
+    char *path = path_of(dir, number, answer, what);
 
     unlink(path);
     free(path);
 }
 
-/* Once one of several possible targets has the VM, the others are no side of its migration. NULL: none tells. */
-static const char *choose_target(const char *dir, const struct answer *answers, size_t n)
+/* The only one of the possible targets that has the VM, or the only one where it is active. NULL: none, or several. */
+static const struct answer *find_target(const struct answer *answers, size_t n)
 {
-    const char *target = NULL;
+    const struct answer *best = NULL;
+    bool several = false;
 
-    for (size_t i = 1; i < n && !target; i++)
-        target = answers[i].has_vm ? answers[i].name : NULL;
-    for (size_t i = 1; i < n && target; i++) {
-        if (!*answers[i].name || answers[i].has_vm)
+    for (size_t i = 1; i < n; i++) {
+        if (!answers[i].presence || (best && answers[i].presence < best->presence))
             continue;
-        drop_file(dir, answers[i].name, "state.json");
-        drop_file(dir, answers[i].name, "versions.json");
+        several = best && answers[i].presence == best->presence;
+        best = &answers[i];
     }
-    return target ? target : n == 2 && *answers[1].name ? answers[1].name : NULL;
+    return several ? NULL : best;
 }
 
-static void add_files_of(struct json_object *hosts, const char *host)
+/* Once one of several possible targets has the VM, those without it are no side of its migration. NULL: nobody knows the target. */
+static const char *choose_target(const char *dir, const struct answer *answers, size_t n)
+{
+    const struct answer *target = find_target(answers, n);
+
+    for (size_t i = 1; i < n && target; i++) {
+        if (!*answers[i].name || answers[i].presence)
+            continue;
+        drop_file(dir, i, &answers[i], "state.json");
+        drop_file(dir, i, &answers[i], "versions.json");
+    }
+    return target ? target->name : n == 2 && *answers[1].name ? answers[1].name : NULL;
+}
+
+static void add_files_of(struct json_object *hosts, size_t number, const char *host)
 {
     static const char *const files[] = { "capabilities.xml", "domcapabilities.xml", "domain.xml" };
-    struct json_object *list = json_object_new_array();
+    struct json_object *list;
     char name[128];
 
+    if (!json_object_object_get_ex(hosts, host, &list)) { /* two hosts may have one name */
+        list = json_object_new_array();
+        json_object_object_add(hosts, host, list);
+    }
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        snprintf(name, sizeof(name), "%s-%s", host, files[i]);
+        snprintf(name, sizeof(name), "%zu-%s-%s", number + 1, host, files[i]);
         json_object_array_add(list, json_object_new_string(name));
     }
-    json_object_object_add(hosts, host, list);
 }
 
 static void write_request(const struct settings *settings, const char *dir, const struct answer *answers)
@@ -410,7 +454,7 @@ static void write_request(const struct settings *settings, const char *dir, cons
         json_object_object_add(request, "target", json_object_new_string(target));
     for (size_t i = 0; i < settings->uris.n; i++)
         if (*answers[i].name)
-            add_files_of(hosts, answers[i].name);
+            add_files_of(hosts, i, answers[i].name);
     json_object_object_add(request, "hosts", hosts);
     bundle_write_json(dir, BUNDLE_REQUEST, request);
 }
@@ -431,8 +475,8 @@ size_t bundle_hosts(const struct settings *settings, const char *dir)
             continue;
         }
         complain("report: %s does not answer, or not in full; the bundle has what it said", settings->uris.v[i]);
-        if (!*answers[i].name || !has_file(dir, answers[i].name, "state.json"))
-            tell_silence(settings, dir, side_of(i), i + 1);
+        if (!has_file(dir, i, &answers[i], "state.json"))
+            tell_silence(settings, dir, i);
     }
     write_request(settings, dir, answers);
     free(answers);

@@ -5,7 +5,9 @@
 #include "diagnose/diagnose.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#define MOST_HOSTS 256 /* that were asked for one VM: nobody asks more */
 #define MAX_OF_CODE                                                                                                    \
     256 /* objects that one code is told of: of more nobody reads, and each costs a look at all others */
 
@@ -120,15 +122,16 @@ int32_t kvmig__case_job(const struct kvmig__case *c)
     return kvmig__str_eq(job, "Bounded") || kvmig__str_eq(job, "Unbounded") ? 1 : -1;
 }
 
-/* Of several hosts that were told of on one side, the one that proves most; one that could not be asked may have the VM. */
+/* Of several hosts that were told of on one side, the one that decides. One that could not be asked may run the VM, whatever another one
+ * holds; only a guest that runs needs no answer from there. */
 static int weight_of(const struct kvmig__fact_domain_state *seen)
 {
     static const struct {
         const char *begins;
         int weight;
-    } weights[] = { { "running", 5 },     { "idle", 5 },   { "blocked", 5 }, { "paused", 4 },
-                    { "in shutdown", 4 }, { "pmsus", 4 },  { "shut", 2 },    { "crashed", 2 },
-                    { "unreachable", 3 }, { "absent", 1 }, { "", 3 } };
+    } weights[] = { { "running", 5 }, { "idle", 5 },        { "blocked", 5 }, { "in shutdown", 5 },
+                    { "pmsus", 5 },   { "unreachable", 4 }, { "paused", 3 },  { "shut", 2 },
+                    { "crashed", 2 }, { "absent", 1 },      { "", 4 } };
     const char *state = seen->state ? seen->state : "absent";
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(weights); i++)
@@ -137,33 +140,52 @@ static int weight_of(const struct kvmig__fact_domain_state *seen)
     return 0;
 }
 
-/* A later look at the same host replaces this one. */
-static bool is_outdated(const struct kvmig__case *c, size_t index, const char *side)
+/* Hosts that were met, from the last look to the first. */
+struct looks {
+    const char *nodes[MOST_HOSTS];
+    size_t n;
+    bool unnamed;
+};
+
+/* A later look at the same host replaces an earlier one; of a host without a name nobody knows whether it is one of the others. */
+static bool is_new(struct looks *looks, const char *node)
 {
-    const struct kvmig__fact_domain_state *seen = &c->facts->states.v[index];
+    const bool new_unnamed = !node && !looks->unnamed;
 
-    for (size_t i = index + 1; i < c->facts->states.n; i++) {
-        const struct kvmig__fact_domain_state *later = &c->facts->states.v[i];
-
-        if (kvmig__str_eq(later->side, side) && kvmig__case_is_of(c, later->domain) &&
-            (!seen->node || !later->node || kvmig__str_eq(seen->node, later->node)))
-            return true;
+    if (!node) {
+        looks->unnamed = true;
+        return new_unnamed;
     }
-    return false;
+    for (size_t i = 0; i < looks->n; i++)
+        if (strcmp(looks->nodes[i], node) == 0)
+            return false;
+    if (looks->n == MOST_HOSTS)
+        return false;
+    looks->nodes[looks->n++] = node;
+    return true;
 }
 
 const struct kvmig__fact_domain_state *kvmig__case_seen(const struct kvmig__case *c, const char *side)
 {
     const struct kvmig__fact_domain_state *best = NULL;
+    struct looks looks = { .n = 0 };
 
     for (size_t i = c->facts->states.n; i-- > 0;) {
         const struct kvmig__fact_domain_state *seen = &c->facts->states.v[i];
 
-        if (kvmig__str_eq(seen->side, side) && kvmig__case_is_of(c, seen->domain) && !is_outdated(c, i, side) &&
+        if (kvmig__str_eq(seen->side, side) && kvmig__case_is_of(c, seen->domain) && is_new(&looks, seen->node) &&
             (!best || weight_of(seen) > weight_of(best)))
             best = seen;
     }
     return best;
+}
+
+/* The host that was seen to run it, which may be another one than was asked for. */
+static const char *node_of(const struct kvmig__case *c, const char *side, const char *asked)
+{
+    const struct kvmig__fact_domain_state *seen = kvmig__case_seen(c, side);
+
+    return seen && seen->node && kvmig__str_starts(seen->state ? seen->state : "", "running") ? seen->node : asked;
 }
 
 bool kvmig__case_is_absent(const struct kvmig__case *c, const char *side)
@@ -186,12 +208,13 @@ const char *kvmig__case_place(const struct kvmig__case *c)
         if (kvmig__str_eq(c->state, nowhere[i]))
             return NULL;
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(there); i++)
-        if (kvmig__str_eq(c->state, there[i]) && c->target && (c->strength >= KVMIG__KNOWN_PROVEN || !c->vmi))
-            return c->target;
+        if (kvmig__str_eq(c->state, there[i]) && c->target && !c->located &&
+            (c->strength >= KVMIG__KNOWN_PROVEN || !c->vmi))
+            return node_of(c, "target", c->target);
     if (c->vmi)
         return c->vmi->node;
     if (c->located)
-        return c->source;
+        return node_of(c, "source", c->source);
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(here); i++)
         if (kvmig__str_eq(c->state, here[i]) && (c->strength >= KVMIG__KNOWN_PROVEN || kvmig__case_job(c) > 0))
             return c->source; /* one line of a log is no proof */
@@ -206,7 +229,7 @@ void kvmig__case_clear(struct kvmig__case *c)
     }
     free(c->said.v);
     for (size_t i = 0; i < c->attempts.n; i++)
-        free(c->attempts.v[i].key);
+        kvmig__attempts_clear(&c->attempts.v[i]);
     free(c->attempts.v);
     kvmig__findings_clear(&c->claims);
     kvmig__findings_clear(&c->findings);

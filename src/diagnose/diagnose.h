@@ -74,9 +74,12 @@ struct kvmig__attempts {
     const char *at;
     int64_t at_ms; /* 0 = not known */
     uint32_t here, most; /* in that text; in one text */
-    uint32_t migrations; /* that are told of by objects; of one, several may tell */
-    const char *migration; /* the last of them */
+    struct { /* uids of those that objects tell of, each once; NULL = one that is not known */
+        const char **v;
+        size_t n;
+    } migrations;
 };
+void kvmig__attempts_clear(struct kvmig__attempts *attempts);
 
 struct kvmig__case {
     const struct kvmig__view *view;

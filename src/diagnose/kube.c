@@ -101,8 +101,8 @@ static void take_wait(struct kvmig__case *c, struct kvmig__wait *wait)
     kvmig__case_note(c, wait->code, wait->severity, kvmig__strdup(is_told(c, wait) ? wait->object : c->vm_object),
                      &detail, wait->hint, "%s", wait->condition ? wait->condition : wait->code);
     propose(c, wait);
-    if (kvmig__str_eq(wait->code,
-                      "TARGET_POD_LOST")) /* KubeVirt aborts the job then: in libvirt's words it was cancelled */
+    /* KubeVirt aborts the job then: in libvirt's words it was cancelled. Before that it is a wait like others. */
+    if (c->follow.end == KVMIG__END_STAYED && kvmig__str_eq(wait->code, "TARGET_POD_LOST"))
         kvmig__case_state(c, KVMIG__KNOWN_ENDED, "FAILED", "the target's pod was lost, and the guest stayed");
 }
 

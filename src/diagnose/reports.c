@@ -94,7 +94,8 @@ static void note_port(struct kvmig__case *c, const struct kvmig__fact_port_repor
     note_error(c, &failure, kvmig__strdup(object));
     if (report->state)
         kvmig__detail_str(&detail, "state", report->state);
-    kvmig__case_note(c, "PORT_FAILED", KVMIG_SEVERITY_ERROR, object, &detail,
+    /* Whose port it is, its account does not say: beside a VM it explains nothing by itself. */
+    kvmig__case_note(c, "PORT_FAILED", c->vm ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_ERROR, object, &detail,
                      "Mend what the message names, and ask for the same again: every operation may be repeated.",
                      "An operation on the port failed: %s", report->message);
 }

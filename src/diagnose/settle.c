@@ -48,7 +48,7 @@ static void note_attempts(struct kvmig__case *c)
 {
     for (size_t i = 0; i < c->attempts.n; i++) {
         const struct kvmig__attempts *attempts = &c->attempts.v[i];
-        const uint32_t n = attempts->migrations > attempts->most ? attempts->migrations : attempts->most;
+        const uint32_t n = attempts->migrations.n > attempts->most ? (uint32_t)attempts->migrations.n : attempts->most;
         struct kvmig__detail detail = { 0 };
 
         if (n < 2 || !is_permanent(attempts->code) || !kvmig__findings_has(&c->findings, attempts->code))
@@ -176,8 +176,21 @@ static bool has_succeeded(const struct kvmig__case *c)
 /* A cancelled migration takes its target's QEMU with it, and libvirt logs that as a crash. */
 static void forgive_target(struct kvmig__case *c)
 {
-    if (kvmig__str_eq(c->state, "CANCELLED") || kvmig__str_eq(c->state, "CANCELLED_BY_USER"))
-        kvmig__case_drop(&c->findings, "QEMU_DIED");
+    char *target = c->target ? kvmig__asprintf("node/%s", c->target) : NULL;
+    size_t kept = 0;
+
+    if (!target || (!kvmig__str_eq(c->state, "CANCELLED") && !kvmig__str_eq(c->state, "CANCELLED_BY_USER"))) {
+        free(target);
+        return;
+    }
+    for (size_t i = 0; i < c->findings.n; i++) {
+        if (kvmig__str_eq(c->findings.v[i].code, "QEMU_DIED") && kvmig__str_eq(c->findings.v[i].object, target))
+            kvmig__finding_clear(&c->findings.v[i]);
+        else
+            c->findings.v[kept++] = c->findings.v[i];
+    }
+    c->findings.n = kept;
+    free(target);
 }
 
 void kvmig__diagnose_settle(struct kvmig__case *c)

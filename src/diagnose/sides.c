@@ -190,6 +190,20 @@ static void running(struct kvmig__case *c, const char *why)
         kvmig__case_state(c, KVMIG__KNOWN_RUNNING, "RUNNING", "%s", why);
 }
 
+/* A record says that the guest moved, and both sides show that it has not: it is of the past. */
+static bool is_outdated(const struct kvmig__case *c)
+{
+    return c->seen_both && c->state && kvmig__str_starts(c->state, "SUCCEEDED");
+}
+
+static void goes_on(struct kvmig__case *c, const char *why)
+{
+    if (is_outdated(c))
+        kvmig__case_override(c, "RUNNING", why);
+    else
+        running(c, why);
+}
+
 static void io_error(struct kvmig__case *c, const char *where)
 {
     struct kvmig__detail detail = { 0 };
@@ -301,7 +315,7 @@ static void target_in_postcopy(struct kvmig__case *c, const struct sides *sides)
 static void source_stands(struct kvmig__case *c, const struct sides *sides)
 {
     if (sides->job && !sides->began_postcopy) {
-        running(c, "the job is at its switch");
+        goes_on(c, "the job is at its switch");
     } else if (is_silent(sides->target)) {
         prove(c, "UNDECIDED", "the source is paused, and it is not known whether the target runs the guest");
     } else if (sides->began_postcopy) {
@@ -346,7 +360,7 @@ static void source_in_postcopy(struct kvmig__case *c, const struct sides *sides)
 static void source_runs(struct kvmig__case *c, const struct sides *sides)
 {
     if (sides->job) {
-        running(c, "the source runs the guest, and its job goes on");
+        goes_on(c, "the source runs the guest, and its job goes on");
         return;
     }
     if (sides->returned && !holds_none(sides->target)) {
@@ -358,10 +372,16 @@ static void source_runs(struct kvmig__case *c, const struct sides *sides)
         return;
     }
     if (is_held(sides->target) && !sides->no_job && !sides->failed) {
-        running(c, "the source runs the guest, and the target waits for it");
+        goes_on(c, "the source runs the guest, and the target waits for it");
         return;
     }
     c->located = true;
+    if (is_outdated(c)) {
+        prove(c, "UNDECIDED",
+              "a record says that the guest moved, and it runs on the source: see whether the record is of another "
+              "migration");
+        return;
+    }
     if (sides->failed || c->unproven || c->strength >= KVMIG__KNOWN_TOLD || is_held(sides->target))
         kvmig__case_state(c, KVMIG__KNOWN_TOLD, "FAILED", "the guest goes on running on the source");
     if (is_held(sides->target) && sides->target != SIDE_PAUSED && /* of that one it is not told why */

@@ -276,6 +276,20 @@ static bool is_again(const struct reading *r, const struct kvmig__attempts *atte
     return kvmig__marks_attempt(&r->marks, attempts->at, at);
 }
 
+static void count_migration(struct kvmig__attempts *attempts, const char *migration)
+{
+    for (size_t i = 0; i < attempts->migrations.n; i++)
+        if (kvmig__str_eq(attempts->migrations.v[i], migration))
+            return;
+    *KVMIG__PUSH(&attempts->migrations) = migration;
+}
+
+void kvmig__attempts_clear(struct kvmig__attempts *attempts)
+{
+    free(attempts->key);
+    free(attempts->migrations.v);
+}
+
 static void count_attempt(const struct reading *r, const struct kvmig__match *match)
 {
     struct kvmig__attempts *attempts = attempts_of(r->c, match);
@@ -285,9 +299,8 @@ static void count_attempt(const struct reading *r, const struct kvmig__match *ma
     if (!attempts)
         return;
     if (attempts->said != said) {
-        if (said->of_object && (!attempts->migrations || !kvmig__str_eq(said->migration, attempts->migration)))
-            attempts->migrations++;
-        attempts->migration = said->migration;
+        if (said->of_object)
+            count_migration(attempts, said->migration);
         attempts->here = 1;
     } else if (is_again(r, attempts, match->at, at_ms)) {
         attempts->here++;

@@ -5,6 +5,7 @@
  */
 #include "diagnose/diagnose.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,23 @@ static bool is_qemu(struct kvmig__match *match)
     return kvmig__words_find(match->after, line_end(match), "(qemu", NULL) != NULL;
 }
 
+/* Where a log comes from, by the name of its file or folder: whose QEMU it was decides what its end means. */
+static bool on_target(struct kvmig__match *match)
+{
+    const char *target = match->c->target, *path = match->said->source, *file = strrchr(path, '/'), *at;
+    const size_t length = target ? strlen(target) : 0;
+
+    while (file && file > path && file[-1] != '/')
+        file--;
+    for (at = file ? file : path; length && (at = strstr(at, target)); at++) {
+        if ((at == path || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length])) {
+            match->object = kvmig__asprintf("node/%s", target);
+            break;
+        }
+    }
+    return true;
+}
+
 /* "Timeout waiting for [('network-vif-plugged', '...')] for instance": of Nova, before it calls libvirt. */
 static bool vif_plugged(struct kvmig__match *match)
 {
@@ -105,8 +123,8 @@ const struct kvmig__text_rule kvmig__texts_hosts[] = {
       NO_MEMORY, NO_MEMORY_HINT },
     { "Killed process ", NULL, "QEMU_KILLED_FOR_MEMORY", E, NULL, is_qemu,
       "The kernel killed a QEMU because memory ran out.", "Make room on that host; the guest in it is gone." },
-    { "qemu unexpectedly closed the monitor", NULL, "QEMU_DIED", W, NULL, NULL, QEMU_DIED, QEMU_DIED_HINT },
-    { "shutting down, reason=crashed", NULL, "QEMU_DIED", W, NULL, NULL, QEMU_DIED, QEMU_DIED_HINT },
+    { "qemu unexpectedly closed the monitor", NULL, "QEMU_DIED", W, NULL, on_target, QEMU_DIED, QEMU_DIED_HINT },
+    { "shutting down, reason=crashed", NULL, "QEMU_DIED", W, NULL, on_target, QEMU_DIED, QEMU_DIED_HINT },
     { "Timeout waiting for ", "network-vif-plugged", "WAITING_NETWORK_EVENT", E, NULL, vif_plugged, NO_EVENT,
       "See why the port of the target does not become active: its agent, its binding, its interface." },
     { "Timed out waiting for events: ", "network-vif-plugged", "WAITING_NETWORK_EVENT", E, NULL, vif_plugged, NO_EVENT,

@@ -168,6 +168,7 @@ static const struct {
       "DEVICE_STATE_INCOMPATIBLE" },
     { "error while loading state section id 2(ram)\nload of migration failed: Input/output error",
       "DEVICE_STATE_INCOMPATIBLE" },
+    { "Unknown combination of migration flags: 0x0\nload of migration failed: Invalid argument", "STREAM_MISMATCH" },
     { "mount: Wrong medium type", "STORAGE_SINGLE_WRITER" },
     { "the old name is still being used", "STORAGE_SINGLE_WRITER" },
     { "Need access to UpToDate data", "STORAGE_SINGLE_WRITER" },

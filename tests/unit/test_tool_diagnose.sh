@@ -110,9 +110,13 @@ bundle() {
     err_has "test:///nowhere.xml"
     # what could not be asked is told
     run 6 report bundle --vm test -c test:///default -c test:///nowhere.xml -o "$tmp/half"
-    grep -q '"target".*"unreachable"' "$tmp/half/target-2-silent.json" || fail "kvmig $what: the silent host is not told"
+    grep -q '"target".*"unreachable"' "$tmp/half/2-silent.json" || fail "kvmig $what: the silent host is not told"
     run 0 diagnose "$tmp/half" --json
     out_json '"TARGET_UNREACHABLE" in [f["code"] for f in d["findings"]]'
+    # two hosts of one name do not hide each other
+    run 0 report bundle --vm test -c test:///default -c test:///default -o "$tmp/twins"
+    grep -q '"source"' "$tmp"/twins/1-*-state.json || fail "kvmig $what: the source of two hosts of one name is not told"
+    grep -q '"target"' "$tmp"/twins/2-*-state.json || fail "kvmig $what: the target of two hosts of one name is not told"
     run 2 report nothing --vm test -c test:///default -o "$tmp/third"
 }
 
