@@ -86,8 +86,9 @@ static struct kvmig_error *check_volume_is_new(struct create_job *create, virSto
         }
         if (!is_missing_volume())
             return kvmig__link_error(create->job.link, "virStorageVolLookupByName", NULL);
-        if (again == 0 && virStoragePoolRefresh(pool, 0) < 0)
-            return kvmig__link_error(create->job.link, "virStoragePoolRefresh", NULL);
+        struct kvmig_error *error = again == 0 ? kvmig__link_refresh_pool(create->job.link, pool) : NULL;
+        if (error)
+            return error;
     }
     return NULL;
 }

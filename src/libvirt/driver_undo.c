@@ -289,10 +289,10 @@ static virStorageVolPtr find_volume(struct delete_job *delete, virStoragePoolPtr
             delete->job.error = kvmig__link_error(delete->job.link, "virStorageVolLookupByName", NULL);
             return NULL;
         }
-        if (again == 0 && virStoragePoolRefresh(pool, 0) < 0) {
-            delete->job.error = kvmig__link_error(delete->job.link, "virStoragePoolRefresh", NULL);
+        if (again == 0)
+            delete->job.error = kvmig__link_refresh_pool(delete->job.link, pool);
+        if (delete->job.error)
             return NULL;
-        }
     }
     return NULL;
 }

@@ -14,6 +14,10 @@
 #include <errno.h>
 #include <libvirt/virterror.h>
 #include <stdlib.h>
+#include <time.h>
+
+#define BUSY_PAUSE_MS 50
+#define BUSY_MOST_MS 20000
 
 /* ---- threads that were given up ---- */
 
@@ -165,6 +169,30 @@ bool kvmig__link_is_given_up(struct kvmig__link *link, struct kvmig_error **out_
     if (!*out_error)
         *out_error = kvmig__error_new(ETIMEDOUT, link->host, NULL, NULL, "host %s answered too late", link->host);
     return true;
+}
+
+/* libvirt has no code of its own for it (storage_driver.c: "pool has asynchronous jobs running"), and translates its words. */
+static bool is_busy_pool(void)
+{
+    virErrorPtr last = virGetLastError();
+
+    return last && last->code == VIR_ERR_INTERNAL_ERROR && last->domain == VIR_FROM_STORAGE;
+}
+
+struct kvmig_error *kvmig__link_refresh_pool(struct kvmig__link *link, virStoragePoolPtr pool)
+{
+    const struct timespec pause = { 0, BUSY_PAUSE_MS * 1000000L };
+    const int64_t until_ms = kvmig__now_ms() + BUSY_MOST_MS;
+    struct kvmig_error *error = NULL;
+
+    while (virStoragePoolRefresh(pool, 0) < 0) {
+        if (!is_busy_pool() || kvmig__now_ms() >= until_ms)
+            return kvmig__link_error(link, "virStoragePoolRefresh", NULL);
+        if (kvmig__link_is_given_up(link, &error))
+            return error;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
 }
 
 struct kvmig_error *kvmig__link_error(const struct kvmig__link *link, const char *call, int32_t *out_cause)

@@ -59,6 +59,9 @@ bool kvmig__link_find_domain(struct kvmig__link *link, const char *uuid, virDoma
 /* A job that was given up must change nothing any more when its host comes back: to be asked right before every call that
  * has an effect. True, with an owned error, if the job was given up. */
 bool kvmig__link_is_given_up(struct kvmig__link *link, struct kvmig_error **out_error);
+/* Has the host read a storage pool anew. NULL = done; else an owned error. Waits, until the job is given up and 20 s at most, for volumes
+ * that others have libvirt build in that pool: meanwhile it refuses. */
+struct kvmig_error *kvmig__link_refresh_pool(struct kvmig__link *link, virStoragePoolPtr pool);
 /* Right after a failed libvirt call: what it means. Owned. out_cause (enum kvmig__virt_cause) may be NULL. */
 struct kvmig_error *kvmig__link_error(const struct kvmig__link *link, const char *call, int32_t *out_cause);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """A drain of a real host: guests leave it in waves under the limits; one that cannot is told, and stays."""
+import json
 import os
 import subprocess
 
@@ -54,7 +55,7 @@ def test_host_is_emptied_in_waves(lab, tool, guests):
     for guest in guests:
         guest.assert_running("a")  # a dry run moves nothing
     code, events, report = run(tool)
-    assert code == SUCCESS, (code, report)
+    assert code == SUCCESS, f"{code}: {json.dumps(report)}"
     assert report["moved"] == len(guests) and report["immovable"] == 0
     assert {m["vm"] for m in report["migrations"]} == names
     assert len({m["session"] for m in report["migrations"]}) == len(guests)
@@ -73,7 +74,7 @@ def test_one_that_cannot_move_is_told_and_stays(lab, tool, make_vm):
     assert code == BLOCKED, (code, events[-3:])  # nothing is started unless asked for
     free.assert_running("a")
     code, events, report = run(tool, "--partial")
-    assert code in (SUCCESS, FAILED) and report["moved"] == 1 and report["immovable"] == 1, (code, report)
+    assert code in (SUCCESS, FAILED) and report["moved"] == 1 and report["immovable"] == 1, f"{code}: {json.dumps(report)}"
     free.assert_moved("b")
     bound.assert_running("a")
 

@@ -33,6 +33,7 @@ struct fake_host {
     const char *hang_in; /* calls of that name do not come back before fake_release() */
     const char *fail_in; /* calls of that name fail */
     int fail_code;
+    int pool_busy; /* so many refreshes of the pool are refused, because a volume is built in it */
     const char *fail_text;
     unsigned long version; /* of its libvirt */
     struct fake_domain vm;

@@ -168,8 +168,15 @@ int virStoragePoolFree(virStoragePoolPtr pool)
 
 int virStoragePoolRefresh(virStoragePoolPtr pool, unsigned int flags)
 {
+    int *busy = &fake.hosts[((struct fake_object *)pool)->host].pool_busy;
     (void)flags;
-    return fake_enter((struct fake_object *)pool, "refresh") ? fake_leave(0) : -1;
+    if (!fake_enter((struct fake_object *)pool, "refresh"))
+        return -1;
+    bool refused = *busy > 0 && (*busy)--;
+    fake_leave(0);
+    if (refused)
+        fake_fail(VIR_ERR_INTERNAL_ERROR, VIR_FROM_STORAGE, "internal error: pool 'p' has asynchronous jobs running.");
+    return refused ? -1 : 0;
 }
 
 char *virStoragePoolGetXMLDesc(virStoragePoolPtr pool, unsigned int flags)

@@ -5,6 +5,8 @@
  */
 #include "driver_test.h"
 
+#include <limits.h>
+
 /* A call that fails and leaves the two sides in these states. */
 static void failed_call(struct kvmig_session *s, int a_state, int a_reason, int b_state, int b_reason)
 {
@@ -150,6 +152,36 @@ static void an_existing_volume_is_an_error_and_survives_the_undoing(void **state
     assert_log("b create one.img; b delete one.img; ");
     assert_string_equal(outcome_of(&s, "volume", "b"), "undone");
     close_driver(&s);
+}
+
+static void a_pool_in_which_others_build_is_waited_for(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 5000, 1000);
+    plan_new_volume(&s, "vda", "one.img");
+    fake.hosts[FAKE_B].pool_busy = 2;
+    pass_step(&s, KVMIG__STEP_SCHEDULE);
+    pass_step(&s, KVMIG__STEP_PREPARE);
+    assert_int_equal(fake.hosts[FAKE_B].pool_busy, 0);
+    fake.hosts[FAKE_B].pool_busy = 2;
+    pass_step(&s, KVMIG__STEP_UNDO);
+    assert_log("b create one.img; b delete one.img; ");
+    close_driver(&s);
+}
+
+static void a_pool_that_stays_busy_ends_with_the_step(void **state)
+{
+    struct kvmig_session s;
+    (void)state;
+    open_driver(&s, 200, 1000);
+    plan_new_volume(&s, "vda", "one.img");
+    fake.hosts[FAKE_B].pool_busy = INT_MAX;
+    pass_step(&s, KVMIG__STEP_SCHEDULE);
+    run_step(&s, KVMIG__STEP_PREPARE);
+    assert_error(&s, "host b did not answer in time");
+    close_driver(&s);
+    assert_log("");
 }
 
 static void a_volume_is_not_created_after_the_step_was_given_up(void **state)
@@ -530,6 +562,8 @@ int main(void)
         cmocka_unit_test(a_stopped_definition_on_the_target_is_allowed_and_said),
         cmocka_unit_test(volumes_get_the_exact_size_and_are_in_the_ledger),
         cmocka_unit_test(an_existing_volume_is_an_error_and_survives_the_undoing),
+        cmocka_unit_test(a_pool_in_which_others_build_is_waited_for),
+        cmocka_unit_test(a_pool_that_stays_busy_ends_with_the_step),
         cmocka_unit_test(a_volume_is_not_created_after_the_step_was_given_up),
         cmocka_unit_test(a_creation_without_an_answer_stays_in_the_ledger_as_unknown),
         cmocka_unit_test(a_creation_whose_answer_was_lost_stays_in_the_ledger_as_unknown),
