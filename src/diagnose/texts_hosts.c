@@ -61,20 +61,37 @@ static bool is_qemu(struct kvmig__match *match)
     return kvmig__words_find(match->after, line_end(match), "(qemu", NULL) != NULL;
 }
 
-/* Where a log comes from, by the name of its file or folder: whose QEMU it was decides what its end means. */
-static bool on_target(struct kvmig__match *match)
+/* By the name of the file or folder of the log. */
+static bool is_log_of(const char *path, const char *node)
 {
-    const char *target = match->c->target, *path = match->said->source, *file = strrchr(path, '/'), *at;
-    const size_t length = target ? strlen(target) : 0;
+    const char *file = strrchr(path, '/'), *at;
+    const size_t length = strlen(node);
 
     while (file && file > path && file[-1] != '/')
         file--;
-    for (at = file ? file : path; length && (at = strstr(at, target)); at++) {
-        if ((at == path || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length])) {
-            match->object = kvmig__asprintf("node/%s", target);
-            break;
-        }
-    }
+    for (at = file ? file : path; length && (at = strstr(at, node)); at++)
+        if ((at == path || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length]))
+            return true;
+    return false;
+}
+
+/* The source's daemon repeats what the target's has answered. */
+static bool is_of_peer(const struct kvmig__match *match)
+{
+    const char *begin = match->at;
+
+    while (begin > match->said->text && begin[-1] != '\n')
+        begin--;
+    return kvmig__words_find(begin, match->at, "virNetClientProgramDispatchError", NULL) != NULL;
+}
+
+/* Whose QEMU it was decides what its end means. */
+static bool on_target(struct kvmig__match *match)
+{
+    const char *target = match->c->target;
+
+    if (target && (is_of_peer(match) || is_log_of(match->said->source, target)))
+        match->object = kvmig__asprintf("node/%s", target);
     return true;
 }
 
