@@ -169,6 +169,14 @@ static void clear_seen(struct kvmig__facts *facts)
     free(facts->network_waits.v);
 }
 
+static void clear_error(struct kvmig__fact_error *error)
+{
+    free(error->name);
+    free(error->message);
+    free(error->where);
+    free(error->evidence);
+}
+
 static void clear_report(struct kvmig__fact_report *report)
 {
     for (size_t i = 0; i < report->notices.n; i++) {
@@ -185,10 +193,7 @@ static void clear_report(struct kvmig__fact_report *report)
     free(report->source);
     free(report->target);
     free(report->outcome);
-    free(report->error);
-    free(report->message);
-    free(report->where);
-    free(report->evidence);
+    clear_error(&report->error);
     free(report->proven);
     free(report->host);
 }
@@ -198,10 +203,7 @@ static void clear_port_report(struct kvmig__fact_port_report *report)
     free(report->file);
     free(report->name);
     free(report->state);
-    free(report->error);
-    free(report->message);
-    free(report->where);
-    free(report->evidence);
+    clear_error(&report->error);
 }
 
 void kvmig__facts_free(struct kvmig__facts *facts)

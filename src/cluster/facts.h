@@ -133,10 +133,13 @@ struct kvmig__fact_probe { /* what clients saw; KVMIG__UNKNOWN = not told */
 struct kvmig__fact_notice {
     char *code, *severity, *object, *message, *evidence;
 };
+struct kvmig__fact_error { /* of kvmig's own reports; name NULL = none */
+    char *name, *message, *where, *evidence;
+};
 struct kvmig__fact_report { /* kvmig's own, of one migration; NULL = not told */
     char *file, *vm, *uuid, *source, *target;
     char *outcome; /* "Succeeded", "Failed", "Cancelled", "Indeterminate" */
-    char *error, *message, *where, *evidence; /* name of the error, and what it says */
+    struct kvmig__fact_error error;
     char *proven, *host; /* last verdict of the resolver, and where the guest was then */
     int64_t started_ms; /* since 1970; 0 = not told */
     struct {
@@ -147,7 +150,7 @@ struct kvmig__fact_report { /* kvmig's own, of one migration; NULL = not told */
 
 struct kvmig__fact_port_report { /* what `kvmig port` or kvmig_port_to_json() said of one port; NULL = not told */
     char *file, *name, *state;
-    char *error, *message, *where, *evidence; /* of the operation that failed last; all NULL if none did */
+    struct kvmig__fact_error error; /* of the operation that failed last */
 };
 
 /* ---- measurements that the caller gives for a forecast ---- */

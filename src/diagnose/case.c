@@ -97,12 +97,12 @@ void kvmig__case_override(struct kvmig__case *c, const char *code, const char *w
     kvmig__case_state(c, KVMIG__KNOWN_PROVEN, code, "%s", why);
 }
 
-void kvmig__case_drop(struct kvmig_findings *list, const char *code)
+void kvmig__case_drop(struct kvmig_findings *list, const char *code, const char *object)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < list->n; i++) {
-        if (kvmig__str_eq(list->v[i].code, code))
+        if (kvmig__str_eq(list->v[i].code, code) && (!object || kvmig__str_eq(list->v[i].object, object)))
             kvmig__finding_clear(&list->v[i]);
         else
             list->v[kept++] = list->v[i];

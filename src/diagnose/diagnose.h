@@ -136,8 +136,8 @@ void kvmig__case_state(struct kvmig__case *c, enum kvmig__strength strength, con
     KVMIG__PRINTF(4, 5);
 /* The same, whatever was known: what is asked for has another answer than what happened. */
 void kvmig__case_override(struct kvmig__case *c, const char *code, const char *why);
-/* Takes back findings, or actions, of that code. */
-void kvmig__case_drop(struct kvmig_findings *list, const char *code);
+/* Takes back findings, or actions, of that code; about that object only, if it is not NULL. */
+void kvmig__case_drop(struct kvmig_findings *list, const char *code, const char *object);
 /* Whether a job runs on the source, as it was observed: 1, -1 = none does, 0 = not known. */
 int32_t kvmig__case_job(const struct kvmig__case *c);
 /* What was observed last of the VM's domain on that side; NULL = nothing. */

@@ -337,7 +337,7 @@ static void forbid(struct kvmig__case *c)
         for (const char *p = rules[i].actions; is_state(c, rules[i].state) && *p;) {
             char *action = kvmig__strndup(p, strcspn(p, " "));
 
-            kvmig__case_drop(&c->actions, action);
+            kvmig__case_drop(&c->actions, action, NULL);
             p += strlen(action) + strspn(p + strlen(action), " ");
             free(action);
         }

@@ -139,7 +139,7 @@ static void look_at_switch(struct kvmig__case *c)
 void kvmig__diagnose_refuted(struct kvmig__case *c)
 {
     if (kvmig__findings_has(&c->findings, "STALE_MIGRATION_STATE"))
-        kvmig__case_drop(&c->findings, "MIGRATION_IN_PROGRESS");
+        kvmig__case_drop(&c->findings, "MIGRATION_IN_PROGRESS", NULL);
 }
 
 /* The migration object is not there, but the VM's own record of it is. One that is open proves nothing where migrations are known:

@@ -49,62 +49,56 @@ static void note(struct kvmig__case *c, const struct kvmig__fact_notice *notice)
                      notice->message);
 }
 
-struct failure {
-    const char *file, *error, *message, *where, *evidence;
-};
-
-static struct kvmig__detail detail_of(const struct failure *failure)
+static struct kvmig__detail detail_of(const char *file, const struct kvmig__fact_error *error)
 {
     struct kvmig__detail detail = { 0 };
 
-    kvmig__detail_str(&detail, "source", failure->file);
-    if (failure->where)
-        kvmig__detail_str(&detail, "where", failure->where);
-    if (failure->evidence)
-        kvmig__detail_str(&detail, "evidence", failure->evidence);
+    kvmig__detail_str(&detail, "source", file);
+    if (error->where)
+        kvmig__detail_str(&detail, "where", error->where);
+    if (error->evidence)
+        kvmig__detail_str(&detail, "evidence", error->evidence);
     return detail;
 }
 
 /* Errors of kvmig that say what happened to it, and not to the migration. object is taken. */
-static void note_error(struct kvmig__case *c, const struct failure *failure, char *object)
+static void note_error(struct kvmig__case *c, const char *file, const struct kvmig__fact_error *error, char *object)
 {
-    const bool late = kvmig__str_eq(failure->error, "ETIMEDOUT"),
-               lost = kvmig__str_eq(failure->error, "KVMIG_EUNREACHABLE");
+    const bool late = kvmig__str_eq(error->name, "ETIMEDOUT"), lost = kvmig__str_eq(error->name, "KVMIG_EUNREACHABLE");
     struct kvmig__detail detail;
 
     if (!late && !lost) {
         free(object);
         return;
     }
-    detail = detail_of(failure);
+    detail = detail_of(file, error);
     kvmig__case_note(c, late ? "DEADLINE_PASSED" : "CONNECTION_LOST", KVMIG_SEVERITY_WARN, object, &detail,
                      late ? "Mend what did not answer in time, or give it more time."
                           : "See why the daemon ended or the network broke; what was going on is told by both hosts.",
-                     "%s", failure->message ? failure->message : "the report does not say more");
+                     "%s", error->message ? error->message : "the report does not say more");
 }
 
 /* ---- ports that were moved by hand ---- */
 
 static void note_port(struct kvmig__case *c, const struct kvmig__fact_port_report *report)
 {
-    const struct failure failure = { report->file, report->error, report->message, report->where, report->evidence };
     char *object = kvmig__asprintf("lsp/%s", report->name ? report->name : "");
-    struct kvmig__detail detail = detail_of(&failure);
+    struct kvmig__detail detail = detail_of(report->file, &report->error);
 
-    note_error(c, &failure, kvmig__strdup(object));
+    note_error(c, report->file, &report->error, kvmig__strdup(object));
     if (report->state)
         kvmig__detail_str(&detail, "state", report->state);
     /* Whose port it is, its account does not say: beside a VM it explains nothing by itself. */
     kvmig__case_note(c, "PORT_FAILED", c->vm ? KVMIG_SEVERITY_WARN : KVMIG_SEVERITY_ERROR, object, &detail,
                      "Mend what the message names, and ask for the same again: every operation may be repeated.",
-                     "An operation on the port failed: %s", report->message);
+                     "An operation on the port failed: %s", report->error.message);
 }
 
 /* A port that has nothing to complain of says nothing of a migration. */
 static void note_ports(struct kvmig__case *c)
 {
     for (size_t i = 0; i < c->facts->port_reports.n; i++)
-        if (c->facts->port_reports.v[i].error && c->facts->port_reports.v[i].message)
+        if (c->facts->port_reports.v[i].error.name && c->facts->port_reports.v[i].error.message)
             note_port(c, &c->facts->port_reports.v[i]);
 }
 
@@ -116,20 +110,18 @@ void kvmig__diagnose_report(struct kvmig__case *c)
         const char *outcome, *state;
     } ends[] = { { "Succeeded", "SUCCEEDED" }, { "Failed", "FAILED" }, { "Cancelled", "CANCELLED" } };
     const struct kvmig__fact_report *report = c->report;
-    struct failure failure;
 
     note_ports(c);
     if (!report)
         return;
-    failure = (struct failure){ report->file, report->error, report->message, report->where, report->evidence };
     c->unproven = kvmig__str_eq(report->outcome, "Indeterminate");
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(ends); i++)
         if (kvmig__str_eq(report->outcome, ends[i].outcome))
             kvmig__case_state(c, KVMIG__KNOWN_ENDED, ends[i].state, "kvmig's report: %s",
-                              report->message ? report->message : report->outcome);
+                              report->error.message ? report->error.message : report->outcome);
     for (size_t i = 0; i < report->notices.n; i++)
         note(c, &report->notices.v[i]);
-    note_error(c, &failure, kvmig__strdup(c->vm_object));
+    note_error(c, report->file, &report->error, kvmig__strdup(c->vm_object));
 }
 
 /* What the report could not prove, and both sides do not show now either. */
@@ -144,5 +136,5 @@ void kvmig__diagnose_unproven(struct kvmig__case *c)
         if (kvmig__str_eq(c->report->proven, proofs[i]))
             state = proofs[i];
     kvmig__case_state(c, KVMIG__KNOWN_PROVEN, state, "kvmig's report: %s",
-                      c->report->message ? c->report->message : "it is not proven where the guest runs");
+                      c->report->error.message ? c->report->error.message : "it is not proven where the guest runs");
 }

@@ -177,19 +177,9 @@ static bool has_succeeded(const struct kvmig__case *c)
 static void forgive_target(struct kvmig__case *c)
 {
     char *target = c->target ? kvmig__asprintf("node/%s", c->target) : NULL;
-    size_t kept = 0;
 
-    if (!target || (!kvmig__str_eq(c->state, "CANCELLED") && !kvmig__str_eq(c->state, "CANCELLED_BY_USER"))) {
-        free(target);
-        return;
-    }
-    for (size_t i = 0; i < c->findings.n; i++) {
-        if (kvmig__str_eq(c->findings.v[i].code, "QEMU_DIED") && kvmig__str_eq(c->findings.v[i].object, target))
-            kvmig__finding_clear(&c->findings.v[i]);
-        else
-            c->findings.v[kept++] = c->findings.v[i];
-    }
-    c->findings.n = kept;
+    if (target && (kvmig__str_eq(c->state, "CANCELLED") || kvmig__str_eq(c->state, "CANCELLED_BY_USER")))
+        kvmig__case_drop(&c->findings, "QEMU_DIED", target);
     free(target);
 }
 

@@ -454,8 +454,8 @@ void kvmig__diagnose_sides(struct kvmig__case *c)
     note_silence(c, sides.source, "SOURCE_UNREACHABLE", c->source);
     note_silence(c, sides.target, "TARGET_UNREACHABLE", c->target);
     c->seen_both = !is_silent(sides.source) && !is_silent(sides.target);
-    kvmig__case_drop(&c->actions,
-                     "RESUME_SOURCE"); /* of events: here it is judged by what is there now, and in order */
+    /* Of events: here it is judged by what is there now, and in order. */
+    kvmig__case_drop(&c->actions, "RESUME_SOURCE", NULL);
     if (sides.target == SIDE_POSTCOPY_FAILED || sides.target == SIDE_POSTCOPY)
         target_in_postcopy(c, &sides);
     else if (sides.target == SIDE_RUNNING)

@@ -123,7 +123,7 @@ static void say_told(struct kvmig__case *c)
 /* The report's error: its own words, and those of libvirt or QEMU that it quotes. */
 static void say_report(struct kvmig__case *c)
 {
-    const char *const texts[] = { c->report->message, c->report->evidence };
+    const char *const texts[] = { c->report->error.message, c->report->error.evidence };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(texts); i++) {
         struct kvmig__said *said = texts[i] ? KVMIG__PUSH(&c->said) : NULL;

@@ -15,6 +15,14 @@ static bool is_report(struct json_object *json)
            json_object_is_type(kvmig__files_member(json, "final"), json_type_object);
 }
 
+static void take_error(struct json_object *json, struct kvmig__fact_error *out)
+{
+    kvmig__files_str(json, "name", &out->name);
+    kvmig__files_str(json, "message", &out->message);
+    kvmig__files_str(json, "where", &out->where);
+    kvmig__files_str(json, "evidence", &out->evidence);
+}
+
 static void take_notices(struct json_object *json, struct kvmig__fact_report *report)
 {
     struct json_object *notices = kvmig__files_list(json, "notices");
@@ -34,7 +42,7 @@ static void take_notices(struct json_object *json, struct kvmig__fact_report *re
 bool kvmig__files_report(struct kvmig__files_load *load, struct json_object *json)
 {
     struct kvmig__facts *facts = load->files->facts;
-    struct json_object *error = kvmig__files_member(json, "error"), *final = kvmig__files_member(json, "final");
+    struct json_object *final = kvmig__files_member(json, "final");
     struct json_object *started = kvmig__files_member(json, "started_unix_ms");
     struct kvmig__fact_report *report;
 
@@ -50,10 +58,7 @@ bool kvmig__files_report(struct kvmig__files_load *load, struct json_object *jso
     kvmig__files_str(json, "source", &report->source);
     kvmig__files_str(json, "target", &report->target);
     kvmig__files_str(json, "outcome", &report->outcome);
-    kvmig__files_str(error, "name", &report->error);
-    kvmig__files_str(error, "message", &report->message);
-    kvmig__files_str(error, "where", &report->where);
-    kvmig__files_str(error, "evidence", &report->evidence);
+    take_error(kvmig__files_member(json, "error"), &report->error);
     kvmig__files_str(final, "verdict", &report->proven);
     kvmig__files_str(final, "host", &report->host);
     take_notices(json, report);
@@ -86,7 +91,6 @@ static struct json_object *port_error(struct json_object *json)
 bool kvmig__files_port_report(struct kvmig__files_load *load, struct json_object *json)
 {
     struct kvmig__facts *facts = load->files->facts;
-    struct json_object *error = port_error(json);
     struct kvmig__fact_port_report *report;
 
     if (!is_port_report(json))
@@ -97,9 +101,6 @@ bool kvmig__files_port_report(struct kvmig__files_load *load, struct json_object
     report->file = kvmig__strdup(load->base.name);
     kvmig__files_str(json, "name", &report->name);
     kvmig__files_str(json, "state", &report->state);
-    kvmig__files_str(error, "name", &report->error);
-    kvmig__files_str(error, "message", &report->message);
-    kvmig__files_str(error, "where", &report->where);
-    kvmig__files_str(error, "evidence", &report->evidence);
+    take_error(port_error(json), &report->error);
     return true;
 }

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Real migrations between two real hosts, each proven by the guest itself."""
+import threading
+
 import pytest
 
+from kvmiglab import proc
 from migration import Guest
 
 
@@ -215,3 +218,37 @@ def test_copied_disk_lands_in_another_pool(lab, tool, make_vm):
         lab.destroy_vm(vm.name)
         b.virsh("pool-destroy", "other")
         b.run(["rm", "-rf", "/srv/kvmig/private/other"])
+
+
+@pytest.fixture
+def busy_pool(lab):
+    """A pool on host b in which somebody has libvirt build one volume after the other."""
+    b, folder, stop = lab.host("b"), "/srv/kvmig/private/busy", threading.Event()
+    b.run(["mkdir", "-p", folder])
+    b.run(["dd", "if=/dev/urandom", f"of={folder}/big.img", "bs=1M", "count=256", "status=none"])
+    b.virsh("pool-create-as", "busy", "dir", "--target", folder)
+
+    def build():
+        while not stop.is_set():
+            b.virsh("vol-clone", "big.img", "copy.img", "--pool", "busy", timeout=60)
+            b.virsh("vol-delete", "copy.img", "--pool", "busy")
+    builder = threading.Thread(target=build)
+    builder.start()
+    yield "busy"
+    stop.set()
+    builder.join(90)
+    b.virsh("pool-destroy", "busy")
+    b.run(["rm", "-rf", folder])
+
+
+def test_pool_in_which_others_build_volumes_is_waited_for(lab, tool, make_vm, busy_pool):
+    """libvirt refuses to read a pool anew while a volume is built in it."""
+    vm = make_vm("m-busy", disks=["private:16M"])
+    guest = Guest(lab, vm)
+    refresh = ["virsh", "-q", "-c", "qemu:///system", "pool-refresh", busy_pool]
+    proc.wait_until(lambda: "asynchronous jobs" in lab.host("b").run(refresh, check=False).stderr, "a pool that is busy", 20)
+    try:
+        tool.migrate(vm, "b", "--target-pool", busy_pool)
+        guest.assert_moved("b")
+    finally:
+        lab.destroy_vm(vm.name)

@@ -397,6 +397,25 @@ static void details_are_json_that_any_parser_reads(void **state)
     kvmig__strlist_clear(&list);
 }
 
+static void only_one_whole_json_value_is_json(void **state)
+{
+    static const char *const broken[] = { "", "{", "{}x", "{} {}", "nul", "{\"a\":}", "[1,]" };
+    struct json_object *json = kvmig__json_parse("{\"a\":[1]} \r\n", strlen("{\"a\":[1]} \r\n"));
+    char deep[400] = "";
+
+    (void)state;
+    assert_non_null(json);
+    json_object_put(json);
+    for (size_t i = 0; i < KVMIG__N_ELEMENTS(broken); i++)
+        assert_null(kvmig__json_parse(broken[i], strlen(broken[i])));
+    assert_null(kvmig__json_parse("{}\0", 3));
+    memset(deep, '[', 100);
+    memset(deep + 100, ']', 100);
+    json = kvmig__json_parse(deep, 200);
+    assert_non_null(json);
+    json_object_put(json);
+}
+
 static void json_leaves_out_what_is_not_known(void **state)
 {
     struct json_object *object = json_object_new_object();
@@ -481,6 +500,7 @@ int main(void)
         cmocka_unit_test(codes_have_names_with_either_sign),
         cmocka_unit_test(utf8_is_kept_and_anything_else_replaced),
         cmocka_unit_test(details_are_json_that_any_parser_reads),
+        cmocka_unit_test(only_one_whole_json_value_is_json),
         cmocka_unit_test(json_leaves_out_what_is_not_known),
         cmocka_unit_test(errors_and_findings_become_json),
         cmocka_unit_test(the_version_is_that_of_the_headers),

@@ -4,8 +4,8 @@
  * limits, one end, failures, cancel, letting go.
  */
 #include "fake_backend.h"
+#include "threads_test.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -279,26 +279,6 @@ static void the_last_owner_may_let_go_while_it_starts(void **state)
     assert_int_equal(f.n_session_ends, 0);
     assert_int_equal(f.world.n_drivers, 0);
     close_fixture(&f);
-}
-
-static unsigned count_threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    unsigned n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static void await_threads(unsigned at_most)
-{
-    for (int waited = 0; count_threads() > at_most; waited++) {
-        assert_true(waited < 1000);
-        poll(NULL, 0, 10);
-    }
 }
 
 static void let_go_of_all(struct fixture *f)

@@ -6,10 +6,10 @@
  */
 #include "cluster_test.h"
 #include "libvirt/libvirt_internal.h"
+#include "threads_test.h"
 #include <kvmig/libvirt.h>
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <libvirt/virterror.h>
 #include <poll.h>
@@ -403,26 +403,6 @@ static int hung_daemon(char *uri, size_t size)
     assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
     snprintf(uri, size, "qemu+tcp://127.0.0.1:%d/system", ntohs(address.sin_port));
     return fd;
-}
-
-static unsigned count_threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    unsigned n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static void await_threads(unsigned at_most)
-{
-    for (int waited = 0; count_threads() > at_most; waited++) {
-        assert_true(waited < TEST_DEADLINE_MS / 10);
-        poll(NULL, 0, 10);
-    }
 }
 
 static void a_hung_host_delays_no_other_and_collects_no_threads(void **state)

@@ -380,25 +380,6 @@ static void test_a_refused_watch_has_no_lines(void **state)
 
 /* ---- JSON and lines ---- */
 
-static void test_only_one_whole_json_value_is_json(void **state)
-{
-    static const char *const broken[] = { "", "{", "{}x", "{} {}", "nul", "{\"a\":}", "[1,]" };
-    struct json_object *json = kvmig__json_parse("{\"a\":[1]} \r\n", strlen("{\"a\":[1]} \r\n"));
-    char deep[400] = "";
-
-    (void)state;
-    assert_non_null(json);
-    json_object_put(json);
-    for (size_t i = 0; i < KVMIG__N_ELEMENTS(broken); i++)
-        assert_null(kvmig__json_parse(broken[i], strlen(broken[i])));
-    assert_null(kvmig__json_parse("{}\0", 3));
-    memset(deep, '[', 100);
-    memset(deep + 100, ']', 100);
-    json = kvmig__json_parse(deep, 200);
-    assert_non_null(json);
-    json_object_put(json);
-}
-
 static void test_the_bound_of_a_line_does_not_count_its_end(void **state)
 {
     struct kvmig__lines lines = { .max_line = 3 };
@@ -439,7 +420,6 @@ int main(void)
         TEST(a_cut_watch_does_not_show_half_a_line),
         TEST(a_flood_of_lines_arrives_whole_and_in_order),
         TEST(a_refused_watch_has_no_lines),
-        cmocka_unit_test(test_only_one_whole_json_value_is_json),
         cmocka_unit_test(test_the_bound_of_a_line_does_not_count_its_end),
     };
 

@@ -6,9 +6,9 @@
  */
 #include "cluster_test.h"
 #include "libvirt/libvirt_internal.h"
+#include "threads_test.h"
 #include <kvmig/libvirt.h>
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <libvirt/virterror.h>
 #include <poll.h>
@@ -266,26 +266,6 @@ static void begin_act(struct hosts *hosts, int32_t action, int64_t timeout_ms, s
     kvmig__context_lock(hosts->view.context);
     backend->ops->act(backend, WEB, action, timeout_ms, on_act, answer);
     kvmig__context_unlock(hosts->view.context);
-}
-
-static unsigned count_threads(void)
-{
-    DIR *dir = opendir("/proc/self/task");
-    unsigned n = 0;
-
-    assert_non_null(dir);
-    while (readdir(dir))
-        n++;
-    closedir(dir);
-    return n;
-}
-
-static void await_threads(unsigned at_most)
-{
-    for (int waited = 0; count_threads() > at_most; waited++) {
-        assert_true(waited < TEST_DEADLINE_MS / 10);
-        poll(NULL, 0, 10);
-    }
 }
 
 /* I1: who was told "unknown" may have started the guest elsewhere since. */
