@@ -293,10 +293,10 @@ static void drain(struct kvmig__case *c)
             c, "NO_MIGRATION_REQUESTED", KVMIG_SEVERITY_ERROR, kvmig__asprintf("node/%s", c->ask->node), &detail,
             "Evict the launchers (kubectl drain), or set the taint: a cordon alone moves nothing.",
             "VMs run on the node, no migration of them was asked for, and the node lacks the drain taint.");
-    } else if (drained.moving && c->strength >= KVMIG__KNOWN_RUNNING && is_under_way(c)) {
-        ; /* how far that one is says more */
     } else if (drained.waiting.n || drained.moving) {
-        kvmig__case_override(c, "WAITING", "VMs are still to be moved off the node");
+        /* How far the one that moves is says more. */
+        if (!drained.moving || c->strength < KVMIG__KNOWN_RUNNING || !is_under_way(c))
+            kvmig__case_override(c, "WAITING", "VMs are still to be moved off the node");
     } else if (drained.ended && c->strength < KVMIG__KNOWN_ENDED) {
         kvmig__case_override(c, "NOTHING_TO_MIGRATE", "all VMs of the node have ended; nothing is to be waited for");
     }
@@ -329,8 +329,7 @@ static void forbid(struct kvmig__case *c)
         { "REFUSED", "RESUME_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES" },
         { "NO_ACTION", "RESUME_SOURCE RESUME_TARGET DESTROY_SOURCE DESTROY_TARGET DELETE_TARGET_POD DELETE_STALE_POD "
                        "DELETE_MIGRATION ABORT_JOB REVERT_VOLUMES KEEP_TARGET_VOLUMES SET_REQUESTED_CHASSIS "
-                       "CLEAR_ACTIVATION_STRATEGY ENABLE_PORT "
-                       "DISABLE_PORT" },
+                       "CLEAR_ACTIVATION_STRATEGY ENABLE_PORT DISABLE_PORT" },
     };
 
     for (size_t i = 0; i < KVMIG__N_ELEMENTS(rules); i++) {

@@ -53,7 +53,8 @@ TRANSIENT_TARGET
 UNDEFINE_SOURCE
 END
 sort -u -o "$tmp/others" "$tmp/others"
-find src examples -name '*.[ch]' | grep -v '^src/base/codes\.c$' | xargs grep -hoE '"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*"' | tr -d '"' |
+# One literal may hold several, with blanks between them.
+find src examples -name '*.[ch]' | grep -v '^src/base/codes\.c$' | xargs grep -hoE '"([A-Z][A-Z0-9]*(_[A-Z0-9]+)* ?)+"' | tr -d '"' | tr ' ' '\n' |
     grep -vE '^(KVMIG|VIR)_' | sort -u >"$tmp/literals"
 "$print" list | sort -u >"$tmp/table"
 # A word without an underscore may be anything: the table decides what is a code.
